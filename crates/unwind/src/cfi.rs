@@ -19,9 +19,9 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 const MAX_REMEMBERED: usize = 64;
 /// `DW_OP_breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus`: the lazy-binding stub of every linker.
 const PLT_EXPRESSION: [u8; 11] = [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
-/// Where `ucontext_t` keeps the interrupted rsp and rip (sys/ucontext.h), as a trampoline's rules name them.
-const UCONTEXT_RSP: i64 = 160;
-const UCONTEXT_RIP: i64 = 168;
+/// As a trampoline's rules name them.
+const UCONTEXT_RSP: i64 = dwell_wire::UCONTEXT_RSP as i64;
+const UCONTEXT_RIP: i64 = dwell_wire::UCONTEXT_RIP as i64;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Cfa {

@@ -5,6 +5,8 @@
 //! are here. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
 //! What is read from a file is only ever used as offsets in memory that is read without faults.
 
+use bytemuck::bytes_of;
+use dwell_wire::{PYTHON_CODE_BYTES, PYTHON_FRAME_BYTES, PythonProcess, python_style};
 use object::ReadRef;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object as _, ObjectSymbol as _};
@@ -20,78 +22,16 @@ const FIRST_SELF_DESCRIBED: u32 = 13;
 const COOKIE: &[u8] = b"xdebugpy";
 /// `sizeof(_Py_DebugOffsets)` of 3.13.
 const DEBUG_OFFSETS_BYTES: usize = 584;
-/// `struct python_process` of python.bpf.h reads this much of a frame and of a code object at most.
-const MAX_FRAME_BYTES: u32 = 128;
-const MAX_CODE_BYTES: u32 = 192;
 /// No honest structure is larger.
 const MAX_OFFSET: u64 = 1 << 24;
 
-macro_rules! offsets {
-    ($($field:ident, $doc:literal;)*) => {
-        /// Offsets in bytes, as `struct python_process` of python.bpf.h has them, in its order.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) struct Offsets { $(#[doc = $doc] $field: u32,)* }
-
-        impl Offsets {
-            #[cfg(test)]
-            const ZERO: Self = Self { $($field: 0,)* };
-
-            fn words(&self) -> impl Iterator<Item = u32> {
-                [$(self.$field,)*].into_iter()
-            }
-        }
-    };
-}
-
-offsets! {
-    version, "3.x.";
-    style, "How frames tell which evaluation ran them: `STYLE_…`.";
-    instruction_bytes, "What the frame's instruction number counts; 0 = the frame has a pointer.";
-    interpreters, "Of the first interpreter in the runtime.";
-    interpreter_next, "Of the next interpreter in an interpreter.";
-    interpreter_threads, "Of the first thread state in an interpreter.";
-    thread_next, "Of the next one in a thread state.";
-    thread_id, "Of what pthread_self gives in a thread state.";
-    thread_frame, "Of the current frame in a thread state, where `cframe` is 0.";
-    cframe, "Of the pointer to the current evaluation's record in a thread state.";
-    cframe_frame, "Of the current frame in that record.";
-    cframe_previous, "Of the calling evaluation's record.";
-    frame_bytes, "Bytes of a frame that hold all of these.";
-    frame_previous, "Of the calling frame.";
-    frame_code, "Of the code object.";
-    frame_instruction, "Of the current instruction: a number or a pointer.";
-    frame_owner, "Of the owner, or of the mark of entry frames.";
-    object_type, "Of the type in every object.";
-    code_bytes, "Bytes of a code object that hold all of these.";
-    code_start, "Of the first instruction in a code object.";
-    code_name, "Of the qualified name, or the name where there is none.";
-    code_file, "Of the file's path.";
-    code_table, "Of the line table.";
-    code_line, "Of the first line's number.";
-    bytes_length, "Of the length of a bytes object.";
-    bytes_data, "Of its contents.";
-    text_length, "Of the number of characters of a text.";
-    text_state, "Of the bits that tell how it is stored.";
-    text_ascii, "Of the characters of an ASCII text.";
-    text_compact, "Of the characters of another text.";
-    gil_pointer, "Of the pointer to the lock in an interpreter; 0 = the lock lies in the runtime.";
-    gil, "Of the lock in the runtime.";
-    gil_holder, "Of the thread state that took the lock last.";
-    gil_locked, "Of whether it is held.";
-}
-
-/// A C frame for each Python frame.
-const STYLE_FRAME_OBJECTS: u32 = 0;
-/// A frame that was entered from C is marked.
-const STYLE_ENTRY_MARK: u32 = 1;
-/// A frame that was entered from C is followed by one on the C stack.
-const STYLE_SHIM: u32 = 2;
-
 /// 3.8: Include/frameobject.h, Include/cpython/pystate.h, Include/code.h, Include/internal/pycore_pystate.h,
 /// pycore_gil.h, Include/cpython/unicodeobject.h.
-const V3_8: Offsets = Offsets {
+const V3_8: PythonProcess = PythonProcess {
+    runtime: 0,
+    code_type: 0,
     version: 8,
-    style: STYLE_FRAME_OBJECTS,
+    style: python_style::FRAME_OBJECTS,
     instruction_bytes: 1,
     interpreters: 32,
     interpreter_next: 0,
@@ -127,16 +67,17 @@ const V3_8: Offsets = Offsets {
 };
 
 /// 3.9: the same files; Include/internal/pycore_runtime.h.
-const V3_9: Offsets = Offsets { version: 9, gil: 352, ..V3_8 };
+const V3_9: PythonProcess = PythonProcess { version: 9, gil: 352, ..V3_8 };
 
 /// 3.10: the same; the instruction number counts pairs of bytes, Include/cpython/frameobject.h.
-const V3_10: Offsets = Offsets { version: 10, instruction_bytes: 2, frame_instruction: 96, frame_bytes: 104, ..V3_9 };
+const V3_10: PythonProcess =
+    PythonProcess { version: 10, instruction_bytes: 2, frame_instruction: 96, frame_bytes: 104, ..V3_9 };
 
 /// 3.11: Include/internal/pycore_frame.h, Include/cpython/pystate.h (`_PyCFrame`), Include/cpython/code.h,
 /// Include/internal/pycore_interp.h, pycore_runtime.h.
-const V3_11: Offsets = Offsets {
+const V3_11: PythonProcess = PythonProcess {
     version: 11,
-    style: STYLE_ENTRY_MARK,
+    style: python_style::ENTRY_MARK,
     instruction_bytes: 0,
     interpreters: 40,
     interpreter_threads: 16,
@@ -159,9 +100,9 @@ const V3_11: Offsets = Offsets {
 };
 
 /// 3.12: the same files.
-const V3_12: Offsets = Offsets {
+const V3_12: PythonProcess = PythonProcess {
     version: 12,
-    style: STYLE_SHIM,
+    style: python_style::SHIM,
     interpreter_threads: 72,
     thread_id: 136,
     cframe_frame: 0,
@@ -182,7 +123,7 @@ const V3_12: Offsets = Offsets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Python {
     /// Frames can be walked. Addresses are those that the file was linked for.
-    Known { runtime: u64, code_type: u64, offsets: Offsets },
+    Known(PythonProcess),
     /// It is CPython 3.x, whose structures are not known here.
     Unknown { minor: u32 },
 }
@@ -190,12 +131,9 @@ pub(crate) enum Python {
 impl Python {
     /// The value of a process in the map `python_processes`, for the file loaded `bias` bytes from where it was linked.
     pub(crate) fn process_value(&self, bias: u64) -> Option<Vec<u8>> {
-        let Self::Known { runtime, code_type, offsets } = self else { return None };
-        let mut value = Vec::new();
-        value.extend(runtime.wrapping_add(bias).to_le_bytes());
-        value.extend(code_type.wrapping_add(bias).to_le_bytes());
-        value.extend(offsets.words().flat_map(u32::to_le_bytes));
-        Some(value)
+        let Self::Known(python) = *self else { return None };
+        let (runtime, code_type) = (python.runtime.wrapping_add(bias), python.code_type.wrapping_add(bias));
+        Some(bytes_of(&PythonProcess { runtime, code_type, ..python }).to_vec())
     }
 }
 
@@ -262,12 +200,13 @@ pub(crate) fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Py
         }
         _ => None,
     };
-    let known = |offsets| Python::Known { runtime: symbols.runtime, code_type: symbols.code_type, offsets };
+    let (runtime, code_type) = (symbols.runtime, symbols.code_type);
+    let known = |offsets| Python::Known(PythonProcess { runtime, code_type, ..offsets });
     Some(offsets.map_or(Python::Unknown { minor }, known))
 }
 
 /// The offsets that the interpreter states itself: `_Py_DebugOffsets`, Include/internal/pycore_runtime.h of 3.13.
-fn self_described(bytes: &[u8], minor: u32) -> Option<Offsets> {
+fn self_described(bytes: &[u8], minor: u32) -> Option<PythonProcess> {
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let offset =
         |at: usize| word(at).filter(|offset| *offset < MAX_OFFSET).and_then(|offset| u32::try_from(offset).ok());
@@ -275,9 +214,11 @@ fn self_described(bytes: &[u8], minor: u32) -> Option<Offsets> {
         return None;
     }
     let text_ascii = offset(560)?;
-    let offsets = Offsets {
+    let offsets = PythonProcess {
+        runtime: 0,
+        code_type: 0,
         version: minor,
-        style: STYLE_SHIM,
+        style: python_style::SHIM,
         instruction_bytes: 0,
         interpreters: offset(40)?,
         interpreter_next: offset(64)?,
@@ -315,13 +256,13 @@ fn self_described(bytes: &[u8], minor: u32) -> Option<Offsets> {
 }
 
 /// How much of a frame and of a code object has to be read for all fields; none when that is too much.
-fn with_extents(offsets: Offsets) -> Option<Offsets> {
+fn with_extents(offsets: PythonProcess) -> Option<PythonProcess> {
     let frame = [offsets.frame_previous, offsets.frame_code, offsets.frame_instruction, offsets.frame_owner];
     let code = [offsets.object_type, offsets.code_name, offsets.code_file, offsets.code_table, offsets.code_line];
     let end = |fields: &[u32]| fields.iter().max().map_or(0, |last| (last & !7) + 8);
     let (frame_bytes, code_bytes) = (end(&frame), end(&code));
-    let fits = frame_bytes <= MAX_FRAME_BYTES && code_bytes <= MAX_CODE_BYTES;
-    fits.then_some(Offsets { frame_bytes, code_bytes, ..offsets })
+    let fits = frame_bytes <= PYTHON_FRAME_BYTES && code_bytes <= PYTHON_CODE_BYTES;
+    fits.then_some(PythonProcess { frame_bytes, code_bytes, ..offsets })
 }
 
 /// Why a file's Python frames are not shown.
@@ -397,15 +338,15 @@ mod tests {
         for offsets in [V3_8, V3_9, V3_10, V3_11, V3_12] {
             let extents = with_extents(offsets).expect("fits");
             assert!(offsets.frame_bytes >= extents.frame_bytes && offsets.code_bytes >= extents.code_bytes);
-            assert!(offsets.frame_bytes <= MAX_FRAME_BYTES && offsets.code_bytes <= MAX_CODE_BYTES);
+            assert!(offsets.frame_bytes <= PYTHON_FRAME_BYTES && offsets.code_bytes <= PYTHON_CODE_BYTES);
         }
     }
 
     #[test]
     fn addresses_follow_the_load_address() {
-        let python = Python::Known { runtime: 0x1000, code_type: 0x2000, offsets: Offsets::ZERO };
+        let python = Python::Known(PythonProcess { runtime: 0x1000, code_type: 0x2000, ..V3_8 });
         let value = python.process_value(0x7f00_0000_0000).expect("value");
-        assert_eq!(value.len(), 16 + 4 * Offsets::ZERO.words().count());
+        assert_eq!(value.len(), size_of::<PythonProcess>());
         assert_eq!(value[..8], 0x7f00_0000_1000u64.to_le_bytes());
         assert_eq!(Python::Unknown { minor: 14 }.process_value(0), None);
     }

@@ -31,7 +31,9 @@ pub use maps::{Mapping, parse_maps};
 pub use program::{dynamic_linker, program_files};
 pub use registry::{Losses, Notice, Registry, Update};
 pub use row::{Extra, Row, Rule, Step};
-pub use table::{BLOCK_SHIFT, Layout, UnwindTable};
+pub use table::{Layout, UnwindTable};
 pub use thread::{Memory, Registers};
 pub use vdso::provide_vdso;
-pub use walk::{Code, MAX_FRAMES, Walk, walk};
+pub use walk::{Code, Walk, walk};
+
+pub use dwell_wire::MAX_FRAMES;

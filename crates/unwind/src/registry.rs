@@ -18,12 +18,12 @@ use crate::maps::{Mapping, parse_maps};
 use crate::row::{Rule, Step};
 use crate::table::{Layout, Place, UnwindTable};
 use crate::vdso;
+use bytemuck::bytes_of;
 use dwell_files::{open_regular, open_regular_of};
+use dwell_wire::{UNWIND_MAPPINGS, UnwindMapping, UnwindProcess};
 
-/// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind_tables.h`.
-const MAX_MAPPINGS: usize = 336;
-/// Bytes of `struct unwind_process`.
-const PROCESS_BYTES: usize = 8 + 24 * MAX_MAPPINGS;
+/// Bytes of a process's value.
+const PROCESS_BYTES: usize = size_of::<UnwindProcess>() + UNWIND_MAPPINGS * size_of::<UnwindMapping>();
 
 /// What to write into a BPF map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,7 +261,7 @@ impl Registry {
     fn process_update(&mut self, tgid: u32) -> Update {
         let empty = BTreeMap::new();
         let ranges = self.processes.get(&tgid).unwrap_or(&empty);
-        self.losses.mappings += ranges.len().saturating_sub(MAX_MAPPINGS) as u64;
+        self.losses.mappings += ranges.len().saturating_sub(UNWIND_MAPPINGS) as u64;
         Update::Process { tgid, value: process_value(ranges) }
     }
 
@@ -424,18 +424,14 @@ fn split(ranges: &mut BTreeMap<u64, Range>, at: u64) {
     }
 }
 
-/// `struct unwind_process` of `unwind_tables.h`.
+/// What the map `unwind_processes` has of a process.
 fn process_value(ranges: &BTreeMap<u64, Range>) -> Vec<u8> {
     let mut value = Vec::with_capacity(PROCESS_BYTES);
-    let count = u32::try_from(ranges.len().min(MAX_MAPPINGS)).unwrap_or(0);
-    value.extend(count.to_le_bytes());
-    value.extend([0; 4]);
-    for (start, range) in ranges.iter().take(MAX_MAPPINGS) {
-        let pages = u32::try_from((range.end - start).div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX);
-        value.extend(start.to_le_bytes());
-        for number in [pages, range.offset, range.table, range.blocks] {
-            value.extend(number.to_le_bytes());
-        }
+    let count = u32::try_from(ranges.len().min(UNWIND_MAPPINGS)).unwrap_or(0);
+    value.extend(bytes_of(&UnwindProcess { count, reserved: 0 }));
+    for (&start, &Range { end, offset, table, blocks }) in ranges.iter().take(UNWIND_MAPPINGS) {
+        let pages = u32::try_from((end - start).div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX);
+        value.extend(bytes_of(&UnwindMapping { start, pages, offset, table, blocks }));
     }
     value.resize(PROCESS_BYTES, 0);
     value

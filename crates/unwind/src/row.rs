@@ -62,7 +62,7 @@ pub struct Step {
 
 impl Step {
     /// The value of [`Step::rbp`] for a caller's rbp that cannot be found.
-    pub const RBP_LOST: i8 = i8::MIN;
+    pub const RBP_LOST: i8 = dwell_wire::UNWIND_RBP_LOST;
 
     /// A step that needs no operands.
     pub const fn of(rule: Rule) -> Self {

@@ -17,9 +17,8 @@ use crate::go;
 use crate::interpreters::{self, Python};
 use crate::row::{Extra, Row, Rule, Step};
 use dwell_files::{BoundedFile, open_regular};
+use dwell_wire::UNWIND_BLOCK_SHIFT;
 
-/// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
-pub const BLOCK_SHIFT: u32 = 8;
 /// Between two functions, up to this many bytes are padding, on which no thread ever stands, and get no row of their own.
 const MAX_PADDING: u64 = 32;
 
@@ -92,7 +91,7 @@ impl UnwindTable {
             (None, section) => read_frames(&section?, extent),
         };
         let rows = merge(&found, extent);
-        let blocks = rows.last().map_or(0, |row| (row.pc >> BLOCK_SHIFT) as usize + 1);
+        let blocks = rows.last().map_or(0, |row| (row.pc >> UNWIND_BLOCK_SHIFT) as usize + 1);
         let (build_id, python) = (elf.build_id(), interpreters::python(&elf));
         Ok(Self {
             layout: Layout { base: extent.base, segments: elf.segments },
@@ -180,7 +179,7 @@ impl Place {
     }
 
     fn row(self, word: impl Fn(u32) -> Option<u64>) -> Option<u64> {
-        let block = self.pc >> BLOCK_SHIFT;
+        let block = self.pc >> UNWIND_BLOCK_SHIFT;
         if block >= self.blocks {
             return None;
         }
@@ -292,12 +291,12 @@ fn extras_index_and_rows(extras: &[Extra], rows: &[Row], blocks: usize) -> Vec<u
     words.extend(extras.iter().rev().map(|extra| extra.to_word()));
     let mut next = 0; // the first row that begins behind the block's first byte
     for block in 0..blocks as u64 {
-        let first_byte = block << BLOCK_SHIFT;
+        let first_byte = block << UNWIND_BLOCK_SHIFT;
         while rows.get(next).is_some_and(|row| u64::from(row.pc) <= first_byte) {
             next += 1;
         }
         let first = next.saturating_sub(1);
-        while rows.get(next).is_some_and(|row| u64::from(row.pc) < first_byte + (1 << BLOCK_SHIFT)) {
+        while rows.get(next).is_some_and(|row| u64::from(row.pc) < first_byte + (1 << UNWIND_BLOCK_SHIFT)) {
             next += 1;
         }
         words.push((blocks + first) as u64 | ((next - first) as u64) << 32);

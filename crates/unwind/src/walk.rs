@@ -6,19 +6,15 @@
 
 use std::rc::Rc;
 
+use dwell_wire::{MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP};
+
 use crate::end::End;
 use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
 use crate::thread::{Memory, Registers};
 
-/// Most frames of a walk: `DWELL_MAX_FRAMES`.
-pub const MAX_FRAMES: usize = 127;
-/// Offset in `ucontext_t` of the interrupted instruction pointer.
-const UCONTEXT_RIP: u64 = 168;
 /// Word in `ucontext_t` of each register, as DWARF numbers them.
 const UCONTEXT: [u64; 16] = [18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12];
-/// `mov $15,%rax; syscall`, its first 8 bytes: a signal trampoline that has no table.
-const TRAMPOLINE: u64 = 0x0f00_0000_0fc0_c748;
 /// No code lies in the first page.
 const LOWEST_CODE: u64 = 4096;
 
@@ -160,7 +156,7 @@ impl<M: Memory> Walker<'_, M> {
     /// By the frame pointer, where there is no table. A zero in rbp marks the outermost frame.
     fn frame_pointer_step(&mut self) -> Result<(), End> {
         let (ip, sp, frame) = (self.registers.ip, self.registers.sp(), self.registers.bp());
-        if self.memory.word(ip) == Some(TRAMPOLINE) {
+        if self.memory.word(ip) == Some(SIGNAL_TRAMPOLINE) {
             return self.signal_step();
         }
         if frame == 0 {

@@ -105,7 +105,7 @@ macro_rules! records {
         $($(#[$field_doc:meta])+ $field:ident: $ty:tt,)*
     } $(followed by $last:ident: $last_ty:tt)?)*) => {
         $($(#[$doc])+
-        #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(C)]
         pub struct $name { $($(#[$field_doc])+ pub $field: $ty,)* }
 

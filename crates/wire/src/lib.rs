@@ -20,6 +20,7 @@ mod socket;
 mod stack;
 mod switch;
 mod thread;
+mod unwind;
 
 pub use control::*;
 pub use declare::Char;
@@ -32,6 +33,7 @@ pub use socket::*;
 pub use stack::*;
 pub use switch::*;
 pub use thread::*;
+pub use unwind::*;
 
 use declare::{Constant, Enum, Record};
 
@@ -44,6 +46,7 @@ const CONSTANTS: &[&[Constant]] = &[
     socket::CONSTANTS,
     control::CONSTANTS,
     linux::CONSTANTS,
+    unwind::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
@@ -55,6 +58,7 @@ const ENUMS: &[&[Enum]] = &[
     socket::ENUMS,
     machine::ENUMS,
     control::ENUMS,
+    unwind::ENUMS,
 ];
 const RECORDS: &[&[Record]] = &[
     header::RECORDS,
@@ -66,6 +70,7 @@ const RECORDS: &[&[Record]] = &[
     socket::RECORDS,
     machine::RECORDS,
     control::RECORDS,
+    unwind::RECORDS,
 ];
 
 /// All of it in C, to be included after vmlinux.h (u8 .. u64, s32).

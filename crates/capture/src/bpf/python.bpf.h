@@ -17,22 +17,13 @@
 #include "ids.bpf.h"
 
 #define PYTHON_PROCESSES   1024
-#define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
-#define PYTHON_FEW_THREADS 32   /* the same before Linux 5.17 */
-#define PYTHON_FRAME_BYTES 128
-#define PYTHON_CODE_BYTES  192
+#define PYTHON_THREADS     2048     /* interpreters and thread states that are looked through for one thread */
+#define PYTHON_FEW_THREADS 32       /* the same before Linux 5.17 */
 #define PYTHON_OWNED_BY_C  3        /* FRAME_OWNED_BY_CSTACK, Include/internal/pycore_frame.h of 3.12 and 3.13 */
 #define PYTHON_GIL_BYTES   256      /* struct _gil_runtime_state is 208 bytes */
 #define PYTHON_RETRIES     16       /* searches for a thread's state without a pause */
 #define PYTHON_PAUSE_NS    10000000 /* between later ones: threads of native libraries have none */
 #define PYTHON_STATE_BYTES 48       /* the head of a text object */
-
-/* STYLE_... of interpreters.rs */
-enum python_style {
-	PYTHON_FRAME_OBJECTS = 0,
-	PYTHON_ENTRY_MARK = 1,
-	PYTHON_SHIM = 2,
-};
 
 enum python_walk {
 	PYTHON_GOES_ON = 0,
@@ -40,48 +31,6 @@ enum python_walk {
 	PYTHON_UNREADABLE = 2,
 	PYTHON_TOO_DEEP = 3,
 };
-
-/* Offsets of interpreters.rs, which says what each is. */
-struct python_process {
-	u64 runtime;
-	u64 code_type;
-	u32 version;
-	u32 style;
-	u32 instruction_bytes;
-	u32 interpreters;
-	u32 interpreter_next;
-	u32 interpreter_threads;
-	u32 thread_next;
-	u32 thread_id;
-	u32 thread_frame;
-	u32 cframe;
-	u32 cframe_frame;
-	u32 cframe_previous;
-	u32 frame_bytes;
-	u32 frame_previous;
-	u32 frame_code;
-	u32 frame_instruction;
-	u32 frame_owner;
-	u32 object_type;
-	u32 code_bytes;
-	u32 code_start;
-	u32 code_name;
-	u32 code_file;
-	u32 code_table;
-	u32 code_line;
-	u32 bytes_length;
-	u32 bytes_data;
-	u32 text_length;
-	u32 text_state;
-	u32 text_ascii;
-	u32 text_compact;
-	u32 gil_pointer;
-	u32 gil;
-	u32 gil_holder;
-	u32 gil_locked;
-};
-
-_Static_assert(sizeof(struct python_process) == 16 + 34 * 4, "interpreters.rs");
 
 /* What a walk works on and gives. Frames that one evaluation ran are a segment; marks[segment] is an address in the C
  * function's frame, 0 = not known. */

@@ -10,11 +10,7 @@
 #ifndef DWELL_UNWIND_TABLES_H
 #define DWELL_UNWIND_TABLES_H
 
-#define UNWIND_MAPPINGS     336   /* with its header an entry of the hash map fits two pages */
 #define UNWIND_PROCESSES    4096  /* user space may change it before loading */
-#define UNWIND_SHARD_SHIFT  19    /* a shard is 4 MiB; each new one waits for a grace period of RCU */
-#define UNWIND_SHARDS       256   /* user space may change it before loading */
-#define UNWIND_BLOCK_SHIFT  8     /* BLOCK_SHIFT of dwell-unwind */
 #define UNWIND_WINDOW_WORDS 128   /* stack memory is read in pieces of this size */
 #define UNWIND_SLOTS        128   /* words of stack that the memory of a walk can hold */
 #define UNWIND_REACH        65536 /* … none of them further than so many words from where the walk began */
@@ -40,28 +36,6 @@ enum unwind_rule {
 /* Numbers of registers, as DWARF counts them. */
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7
-
-#define UNWIND_RBP_LOST (-128)
-/* Offsets in ucontext_t of the interrupted registers. */
-#define UNWIND_UCONTEXT_RBP 120
-#define UNWIND_UCONTEXT_RSP 160
-#define UNWIND_UCONTEXT_RIP 168
-/* mov $15,%rax; syscall (its first 8 bytes): a signal trampoline that has no table. */
-#define UNWIND_TRAMPOLINE 0x0f0000000fc0c748ULL
-
-struct unwind_mapping {
-	u64 start;
-	u32 pages;
-	u32 offset; /* the table's address for `start` */
-	u32 table;  /* the table's first word */
-	u32 blocks; /* index words of the table; 0 = no table */
-};
-
-struct unwind_process {
-	u32 count;
-	u32 reserved;
-	struct unwind_mapping mappings[UNWIND_MAPPINGS]; /* ascending by start */
-};
 
 /* What a walk works on and gives: too large for a BPF stack, so it lies in a map of the caller's. Programs that can
  * interrupt one another on a CPU need one each. The result is `stack.count`, `.end` and `.frames`; `hash` is of the frames. */
@@ -106,9 +80,6 @@ struct unwind_memory {
 	u16 slots[UNWIND_SLOTS]; /* as `read`, `tags` and `read_hash` of the walk */
 	u16 tags[UNWIND_SLOTS];  /* most other stacks differ in the first of them */
 };
-
-_Static_assert(sizeof(struct unwind_mapping) == 24, "registry.rs");
-_Static_assert(sizeof(struct unwind_process) == 8 + 24 * UNWIND_MAPPINGS, "registry.rs");
 
 /* Key: tgid. Where perf_event programs may not use maps without preallocation (before Linux 6.1), user space clears the flag. */
 struct {

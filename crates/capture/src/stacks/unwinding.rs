@@ -12,15 +12,14 @@ use std::rc::Rc;
 
 use dwell_model::{Notice, losses, notice};
 use dwell_unwind::{CallFrames, Code, Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
+use dwell_wire::{UNWIND_SHARD_SHIFT, UNWIND_SHARDS};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use crate::error::{Error, Result};
 use crate::kernel::perf::Mapping;
 
-/// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind_tables.h.
-const SHARD_WORDS: usize = 1 << 19;
-const SHARDS: u32 = 256;
+const SHARD_WORDS: usize = 1 << UNWIND_SHARD_SHIFT;
 /// Code up to this size has its table made at once: 2 ms at most.
 const AT_ONCE_BYTES: u64 = 2 << 20;
 
@@ -59,7 +58,7 @@ impl Unwinding {
     /// Without tables yet, and for nobody but us.
     pub fn in_user_space() -> Self {
         Self {
-            registry: Registry::new(SHARDS * SHARD_WORDS as u32),
+            registry: Registry::new(UNWIND_SHARDS * SHARD_WORDS as u32),
             maps: None,
             shards: HashMap::new(),
             refused: 0,

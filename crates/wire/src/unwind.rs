@@ -1,0 +1,139 @@
+//! Where a walk of a stack finds its tables, and how an interpreter's structures are laid out. User space writes both into maps.
+
+use crate::declare::{constants, enums, records};
+
+constants! {
+    /// Mappings of a process: with its header an entry of the hash map fits two pages.
+    UNWIND_MAPPINGS: usize = 336, UNWIND_MAPPINGS;
+    /// Logarithm of the words of a shard: 4 MiB. Each new one waits for a grace period of RCU.
+    UNWIND_SHARD_SHIFT: u32 = 19, UNWIND_SHARD_SHIFT;
+    /// Most shards.
+    UNWIND_SHARDS: u32 = 256, UNWIND_SHARDS;
+    /// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
+    UNWIND_BLOCK_SHIFT: u32 = 8, UNWIND_BLOCK_SHIFT;
+    /// In a row: the caller's rbp is not known.
+    UNWIND_RBP_LOST: i8 = -128, UNWIND_RBP_LOST;
+    /// Offset in `ucontext_t` (sys/ucontext.h) of the interrupted rbp.
+    UCONTEXT_RBP: u64 = 120, UNWIND_UCONTEXT_RBP;
+    /// Offset in `ucontext_t` of the interrupted rsp.
+    UCONTEXT_RSP: u64 = 160, UNWIND_UCONTEXT_RSP;
+    /// Offset in `ucontext_t` of the interrupted rip.
+    UCONTEXT_RIP: u64 = 168, UNWIND_UCONTEXT_RIP;
+    /// `mov $15,%rax; syscall`, its first 8 bytes: a signal trampoline that has no table.
+    SIGNAL_TRAMPOLINE: u64 = 0x0f0000000fc0c748, UNWIND_TRAMPOLINE;
+    /// Most that is read of a Python frame.
+    PYTHON_FRAME_BYTES: u32 = 128, PYTHON_FRAME_BYTES;
+    /// Most that is read of a Python code object.
+    PYTHON_CODE_BYTES: u32 = 192, PYTHON_CODE_BYTES;
+}
+
+enums! {
+    /// Numbers of [`PythonProcess::style`].
+    python_style: u32 = python_style, PYTHON_ {
+        /// A C frame for each Python frame.
+        FRAME_OBJECTS = 0,
+        /// A frame that was entered from C is marked.
+        ENTRY_MARK = 1,
+        /// A frame that was entered from C is followed by one on the C stack.
+        SHIM = 2,
+    }
+}
+
+records! {
+    /// A file with code, mapped into a process.
+    UnwindMapping = unwind_mapping, 24 {
+        /// Address of its first byte.
+        start: u64,
+        /// Its length.
+        pages: u32,
+        /// The table's address for `start`.
+        offset: u32,
+        /// The table's first word.
+        table: u32,
+        /// Index words of the table; 0 = no table.
+        blocks: u32,
+    }
+    /// The fixed part of what is known of a process; [`UNWIND_MAPPINGS`] mappings follow, ascending by `start`.
+    UnwindProcess = unwind_process, 8 {
+        /// Mappings that there are.
+        count: u32,
+        /// 0.
+        reserved: u32,
+    } followed by mappings: [UnwindMapping; UNWIND_MAPPINGS]
+    /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for those that
+    /// say otherwise.
+    PythonProcess = python_process, 152 {
+        /// Address of `_PyRuntime`.
+        runtime: u64,
+        /// Address of `PyCode_Type`.
+        code_type: u64,
+        /// 3.x.
+        version: u32,
+        /// How frames tell which evaluation ran them: one of [`python_style`].
+        style: u32,
+        /// What the frame's instruction number counts; 0 = the frame has a pointer.
+        instruction_bytes: u32,
+        /// Of the first interpreter in the runtime.
+        interpreters: u32,
+        /// Of the next interpreter in an interpreter.
+        interpreter_next: u32,
+        /// Of the first thread state in an interpreter.
+        interpreter_threads: u32,
+        /// Of the next one in a thread state.
+        thread_next: u32,
+        /// Of what pthread_self gives in a thread state.
+        thread_id: u32,
+        /// Of the current frame in a thread state, where `cframe` is 0.
+        thread_frame: u32,
+        /// Of the pointer to the current evaluation's record in a thread state.
+        cframe: u32,
+        /// Of the current frame in that record.
+        cframe_frame: u32,
+        /// Of the calling evaluation's record.
+        cframe_previous: u32,
+        /// Bytes of a frame that hold all of these.
+        frame_bytes: u32,
+        /// Of the calling frame.
+        frame_previous: u32,
+        /// Of the code object.
+        frame_code: u32,
+        /// Of the current instruction: a number or a pointer.
+        frame_instruction: u32,
+        /// Of the owner, or of the mark of entry frames.
+        frame_owner: u32,
+        /// Of the type in every object.
+        object_type: u32,
+        /// Bytes of a code object that hold all of these.
+        code_bytes: u32,
+        /// Of the first instruction in a code object.
+        code_start: u32,
+        /// Of the qualified name, or the name where there is none.
+        code_name: u32,
+        /// Of the file's path.
+        code_file: u32,
+        /// Of the line table.
+        code_table: u32,
+        /// Of the first line's number.
+        code_line: u32,
+        /// Of the length of a bytes object.
+        bytes_length: u32,
+        /// Of its contents.
+        bytes_data: u32,
+        /// Of the number of characters of a text.
+        text_length: u32,
+        /// Of the bits that tell how it is stored.
+        text_state: u32,
+        /// Of the characters of an ASCII text.
+        text_ascii: u32,
+        /// Of the characters of another text.
+        text_compact: u32,
+        /// Of the pointer to the lock in an interpreter; 0 = the lock lies in the runtime.
+        gil_pointer: u32,
+        /// Of the lock in the runtime.
+        gil: u32,
+        /// Of the thread state that took the lock last.
+        gil_holder: u32,
+        /// Of whether it is held.
+        gil_locked: u32,
+    }
+}
