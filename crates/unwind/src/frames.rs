@@ -7,6 +7,7 @@
 use std::fs::File;
 
 use dwell_files::BoundedFile;
+use dwell_model::StackEnd;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, EvaluationResult, LittleEndian, Location,
     Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
@@ -14,7 +15,6 @@ use gimli::{
 use object::ReadRef;
 
 use crate::elf::{Elf, MOST_BYTES};
-use crate::end::End;
 use crate::error::Result;
 use crate::thread::{Memory, Registers};
 
@@ -90,10 +90,15 @@ impl CallFrames {
 
     /// The caller's registers, and whether its instruction pointer is exact, for a frame that stands at link-time
     /// address `pc`.
-    pub fn caller(&self, pc: u64, registers: &Registers, memory: &mut impl Memory) -> std::result::Result<Caller, End> {
+    pub fn caller(
+        &self,
+        pc: u64,
+        registers: &Registers,
+        memory: &mut impl Memory,
+    ) -> std::result::Result<Caller, StackEnd> {
         let at = self.entries.partition_point(|entry| entry.start <= pc);
         let entry = at.checked_sub(1).and_then(|last| self.entries.get(last)).filter(|entry| pc < entry.end);
-        let entry = *entry.ok_or(End::NoTable)?;
+        let entry = *entry.ok_or(StackEnd::NoTable)?;
         if self.debug {
             self.caller_by(&self.debug_frame(), entry, &mut Frame { pc, registers, memory })
         } else {
@@ -106,12 +111,12 @@ impl CallFrames {
         section: &S,
         entry: Entry,
         frame: &mut Frame<'_, impl Memory>,
-    ) -> std::result::Result<Caller, End> {
-        let broken = |_: gimli::Error| End::BadRule;
+    ) -> std::result::Result<Caller, StackEnd> {
+        let broken = |_: gimli::Error| StackEnd::BadRule;
         let cie = |section: &S, bases: &BaseAddresses, offset| section.cie_from_offset(bases, offset);
         let fde = section.fde_from_offset(&self.bases, entry.offset.into(), cie).map_err(broken)?;
         if fde.entry_len().max(fde.cie().entry_len()) > MAX_INSTRUCTION_BYTES {
-            return Err(End::BadRule);
+            return Err(StackEnd::BadRule);
         }
         let mut context = UnwindContext::new();
         let row = fde.unwind_info_for_address(section, &self.bases, &mut context, frame.pc).map_err(broken)?;
@@ -152,16 +157,16 @@ impl<M: Memory> Frame<'_, M> {
         section: &S,
         row: &UnwindTableRow<usize>,
         signal: bool,
-    ) -> std::result::Result<Caller, End> {
+    ) -> std::result::Result<Caller, StackEnd> {
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 self.registers.get(*register).map(|value| value.wrapping_add_signed(*offset))
             }
             CfaRule::Expression(expression) => self.evaluate(section, *expression, None),
         };
-        let cfa = cfa.ok_or(End::BadRule)?;
+        let cfa = cfa.ok_or(StackEnd::BadRule)?;
         if matches!(row.register(X86_64::RA), Some(RegisterRule::Undefined)) {
-            return Err(End::Complete);
+            return Err(StackEnd::Complete);
         }
         let mut registers = Registers { ip: 0, all: [None; 16] };
         for number in 0..16_u16 {
@@ -174,7 +179,7 @@ impl<M: Memory> Frame<'_, M> {
             };
         }
         let ip = row.register(X86_64::RA).and_then(|rule| self.restore(section, &rule, X86_64::RA, cfa));
-        registers.ip = ip.ok_or(End::Unreadable)?;
+        registers.ip = ip.ok_or(StackEnd::Unreadable)?;
         Ok(Caller { registers, exact: signal })
     }
 

@@ -9,7 +9,6 @@
 
 mod cfi;
 mod elf;
-mod end;
 mod error;
 mod frames;
 mod go;
@@ -24,7 +23,6 @@ mod vdso;
 mod walk;
 
 pub use elf::{Segment, build_id_of};
-pub use end::End;
 pub use error::{Error, Result};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};

@@ -1,53 +1,7 @@
 //! One row of an unwind table: how to get from a frame to its caller, for every address from the row's own up to the next
 //! row's. It is packed in one 64-bit word, which the BPF programs read as it is (`unwind_tables.h` has the same layout).
 
-/// How the canonical frame address (CFA) of a frame is found. The caller's stack pointer is the CFA, and the return
-/// address lies at CFA - 8, unless the rule says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Rule {
-    /// The file says nothing about these addresses.
-    NoTable = 0,
-    /// CFA = rsp + 8 * cfa.
-    Rsp = 1,
-    /// CFA = rbp + 8 * cfa.
-    Rbp = 2,
-    /// The procedure linkage table: CFA = rsp + 8 + ((rip & 15) >= 11 ? 8 : 0).
-    Plt = 3,
-    /// The signal trampoline: rsp points to a `ucontext_t`, from which rip, rsp and rbp are restored.
-    Signal = 4,
-    /// The outermost frame (the return address is undefined): `_start`, the entry of a thread.
-    End = 5,
-    /// A rule that no row can say; the walk goes on in user space, with a copy of the stack.
-    Unsupported = 6,
-    /// Realigned stack: CFA = \*(rbp + 8 * cfa), and the caller's rbp lies at \*rbp.
-    RbpDeref = 7,
-    /// Stack pointer kept on the stack, as in OpenSSL's assembly: CFA = \*(rsp + 8 * cfa) + 8.
-    RspDeref = 8,
-    /// An [`Extra`]: `cfa` is its number. It needs registers that are known in the innermost frame only.
-    Extra = 9,
-    /// A frame that runs on another stack than its caller's, as Go's `systemstack` does: CFA = rbp + 16, where it may lie
-    /// below the frame, and the caller's rbp at CFA - 16.
-    StackSwitch = 10,
-}
-
-impl Rule {
-    fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Rsp,
-            2 => Self::Rbp,
-            3 => Self::Plt,
-            4 => Self::Signal,
-            5 => Self::End,
-            7 => Self::RbpDeref,
-            8 => Self::RspDeref,
-            9 => Self::Extra,
-            10 => Self::StackSwitch,
-            0 => Self::NoTable,
-            _ => Self::Unsupported,
-        }
-    }
-}
+pub use dwell_wire::Rule;
 
 /// A rule and its operands; what a row says, without its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +47,8 @@ impl Row {
     pub fn from_word(word: u64) -> Self {
         let cfa = ((word << 12).cast_signed() >> 44) as i32;
         let rbp = ((word << 4).cast_signed() >> 56) as i8;
-        Self { pc: word as u32, step: Step { rule: Rule::from_code((word >> 60) as u8), cfa, rbp } }
+        let rule = Rule::from_code((word >> 60) as u8).unwrap_or(Rule::Unsupported);
+        Self { pc: word as u32, step: Step { rule, cfa, rbp } }
     }
 }
 

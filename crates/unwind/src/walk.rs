@@ -6,9 +6,9 @@
 
 use std::rc::Rc;
 
+use dwell_model::StackEnd;
 use dwell_wire::{MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP};
 
-use crate::end::End;
 use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
 use crate::thread::{Memory, Registers};
@@ -45,7 +45,7 @@ pub struct Walk {
     /// The instruction pointer, then return addresses; at least one, at most [`MAX_FRAMES`].
     pub frames: Vec<u64>,
     /// How it ended.
-    pub end: End,
+    pub end: StackEnd,
 }
 
 /// Walks from `registers` on.
@@ -53,7 +53,7 @@ pub fn walk(registers: Registers, code: &mut impl Code, memory: &mut impl Memory
     let mut walker = Walker { registers, exact: true, frames: Vec::new(), memory };
     let end = loop {
         if walker.frames.len() >= MAX_FRAMES {
-            break End::TooDeep;
+            break StackEnd::TooDeep;
         }
         if let Err(end) = walker.go_to_caller(code) {
             break end;
@@ -72,7 +72,7 @@ struct Walker<'m, M> {
 
 impl<M: Memory> Walker<'_, M> {
     /// Notes the frame and goes to its caller.
-    fn go_to_caller(&mut self, code: &mut impl Code) -> Result<(), End> {
+    fn go_to_caller(&mut self, code: &mut impl Code) -> Result<(), StackEnd> {
         let ip = self.registers.ip;
         self.frames.push(ip);
         // A call that does not return may be a function's last instruction.
@@ -82,7 +82,7 @@ impl<M: Memory> Walker<'_, M> {
         match step.rule {
             Rule::NoTable => self.frame_pointer_step(),
             Rule::Signal => self.signal_step(),
-            Rule::End => Err(End::Complete),
+            Rule::End => Err(StackEnd::Complete),
             Rule::StackSwitch => self.row_step(step),
             _ => match code.frames(pc) {
                 Some((frames, address)) => self.complete_step(&frames, address, step),
@@ -92,24 +92,24 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     /// By complete call frame information, or by the row, which may come from elsewhere.
-    fn complete_step(&mut self, frames: &CallFrames, address: u64, step: Step) -> Result<(), End> {
+    fn complete_step(&mut self, frames: &CallFrames, address: u64, step: Step) -> Result<(), StackEnd> {
         let Caller { registers, exact } = match frames.caller(address, &self.registers, self.memory) {
-            Err(End::NoTable) => return self.row_step(step),
+            Err(StackEnd::NoTable) => return self.row_step(step),
             caller => caller?,
         };
         let ordinary = matches!(step.rule, Rule::Rsp | Rule::Rbp | Rule::Plt | Rule::RspDeref | Rule::RbpDeref);
         if ordinary && registers.sp() <= self.registers.sp() {
-            return Err(End::BadRule);
+            return Err(StackEnd::BadRule);
         }
         if registers.ip == 0 {
-            return Err(End::Complete);
+            return Err(StackEnd::Complete);
         }
         self.registers = registers;
         self.exact = exact;
         Ok(())
     }
 
-    fn row_step(&mut self, step: Step) -> Result<(), End> {
+    fn row_step(&mut self, step: Step) -> Result<(), StackEnd> {
         let (ip, sp, bp) = (self.registers.ip, self.registers.sp(), self.registers.bp());
         let offset = i64::from(step.cfa).wrapping_mul(8);
         let mut caller_bp = bp;
@@ -123,10 +123,10 @@ impl<M: Memory> Walker<'_, M> {
             }
             Rule::RspDeref => self.read(sp.wrapping_add_signed(offset))?.wrapping_add(8),
             Rule::StackSwitch => bp.wrapping_add(16),
-            _ => return Err(End::BadRule),
+            _ => return Err(StackEnd::BadRule),
         };
         if cfa <= sp && step.rule != Rule::StackSwitch {
-            return Err(End::BadRule); // a register that the walk needs was lost
+            return Err(StackEnd::BadRule); // a register that the walk needs was lost
         }
         match step.rbp {
             0 => {}
@@ -135,13 +135,13 @@ impl<M: Memory> Walker<'_, M> {
         }
         let caller_ip = self.read(cfa.wrapping_sub(8))?;
         if caller_ip == 0 {
-            return Err(End::Complete);
+            return Err(StackEnd::Complete);
         }
         self.registers = Registers::of(caller_ip, cfa, caller_bp);
         Ok(())
     }
 
-    fn signal_step(&mut self) -> Result<(), End> {
+    fn signal_step(&mut self) -> Result<(), StackEnd> {
         let context = self.registers.sp();
         let ip = self.read(context.wrapping_add(UCONTEXT_RIP))?;
         let mut all = [None; 16];
@@ -154,22 +154,22 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     /// By the frame pointer, where there is no table. A zero in rbp marks the outermost frame.
-    fn frame_pointer_step(&mut self) -> Result<(), End> {
+    fn frame_pointer_step(&mut self) -> Result<(), StackEnd> {
         let (ip, sp, frame) = (self.registers.ip, self.registers.sp(), self.registers.bp());
         if self.memory.word(ip) == Some(SIGNAL_TRAMPOLINE) {
             return self.signal_step();
         }
         if frame == 0 {
-            return Err(if self.frames.len() > 1 { End::Complete } else { End::NoTable });
+            return Err(if self.frames.len() > 1 { StackEnd::Complete } else { StackEnd::NoTable });
         }
         if frame < sp || frame & 7 != 0 {
-            return Err(End::NoTable);
+            return Err(StackEnd::NoTable);
         }
-        let caller_bp = self.memory.word(frame).ok_or(End::NoTable)?;
-        let caller_ip = self.memory.word(frame.wrapping_add(8)).ok_or(End::NoTable)?;
+        let caller_bp = self.memory.word(frame).ok_or(StackEnd::NoTable)?;
+        let caller_ip = self.memory.word(frame.wrapping_add(8)).ok_or(StackEnd::NoTable)?;
         match caller_ip {
-            0 => Err(End::Complete),
-            1..LOWEST_CODE => Err(End::NoTable),
+            0 => Err(StackEnd::Complete),
+            1..LOWEST_CODE => Err(StackEnd::NoTable),
             _ => {
                 self.registers = Registers::of(caller_ip, frame.wrapping_add(16), caller_bp);
                 Ok(())
@@ -177,8 +177,8 @@ impl<M: Memory> Walker<'_, M> {
         }
     }
 
-    fn read(&mut self, address: u64) -> Result<u64, End> {
-        self.memory.word(address).ok_or(End::Unreadable)
+    fn read(&mut self, address: u64) -> Result<u64, StackEnd> {
+        self.memory.word(address).ok_or(StackEnd::Unreadable)
     }
 }
 
@@ -218,14 +218,14 @@ mod tests {
         };
         let walked = walk(start(), &mut { step_at }, &mut stack(&[0, 0x7020, 0x2_0000, 0x1234, 0x3_0000]));
         // frame 2's CFA is its rbp + 8 = 0x7028, so that its return address lies at 0x7020
-        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: End::Complete });
+        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: StackEnd::Complete });
     }
 
     #[test]
     fn frame_pointers_stand_in_for_tables() {
         let walked =
             walk(start(), &mut (|_| Step::of(Rule::NoTable)), &mut stack(&[0, 0, 0x7020, 0x2_0000, 0, 0x3_0000]));
-        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: End::Complete });
+        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: StackEnd::Complete });
     }
 
     #[test]
@@ -235,22 +235,22 @@ mod tests {
         words[UCONTEXT[RSP] as usize] = 0x70a0;
         let step_at = |pc| Step::of(if pc == 0x5_0000 { Rule::End } else { Rule::Signal });
         let walked = walk(start(), &mut { step_at }, &mut stack(&words));
-        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x5_0000], end: End::Complete });
+        assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x5_0000], end: StackEnd::Complete });
     }
 
     #[test]
     fn walks_end_where_memory_or_rules_do() {
         let with = |rule, cfa| walk(start(), &mut (|_| Step { rule, cfa, rbp: 0 }), &mut stack(&[])).end;
-        assert_eq!(with(Rule::Rsp, 2), End::Unreadable);
-        assert_eq!(with(Rule::Rsp, -2), End::BadRule);
-        assert_eq!(with(Rule::RbpDeref, 1), End::Unreadable);
-        assert_eq!(with(Rule::Unsupported, 0), End::BadRule);
-        assert_eq!(with(Rule::NoTable, 0), End::NoTable);
+        assert_eq!(with(Rule::Rsp, 2), StackEnd::Unreadable);
+        assert_eq!(with(Rule::Rsp, -2), StackEnd::BadRule);
+        assert_eq!(with(Rule::RbpDeref, 1), StackEnd::Unreadable);
+        assert_eq!(with(Rule::Unsupported, 0), StackEnd::BadRule);
+        assert_eq!(with(Rule::NoTable, 0), StackEnd::NoTable);
     }
 
     #[test]
     fn endless_stacks_are_cut() {
         let walked = walk(start(), &mut (|_| Step { rule: Rule::Rsp, cfa: 1, rbp: 0 }), &mut stack(&[0x2_0000; 500]));
-        assert_eq!((walked.frames.len(), walked.end), (MAX_FRAMES, End::TooDeep));
+        assert_eq!((walked.frames.len(), walked.end), (MAX_FRAMES, StackEnd::TooDeep));
     }
 }

@@ -49,7 +49,8 @@ records! {
         pid_level: u32,
         /// Inode of that namespace.
         pid_namespace: u32,
-        /// Whether only that is recorded which runs as this user and group, without capabilities in this user namespace.
+        /// Whether only that is recorded which runs as this user and group, without capabilities in this user
+        /// namespace.
         own_only: u32,
         /// This user.
         uid: u32,

@@ -98,6 +98,33 @@ macro_rules! enums {
     };
 }
 
+/// `NAME = NAME_IN_C { VARIANT = CODE, NAME_IN_C; … }`: an enum in Rust, too.
+macro_rules! codes {
+    ($($(#[$doc:meta])+ $name:ident = $in_c:ident {
+        $($(#[$variant_doc:meta])+ $variant:ident = $code:literal, $variant_in_c:ident;)*
+    })*) => {
+        $($(#[$doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$variant_doc])+ $variant = $code,)* }
+
+        impl $name {
+            /// What has this code.
+            pub fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)* _ => None }
+            }
+        })*
+
+        pub(crate) const CODES: &[$crate::declare::Enum] = &[$($crate::declare::Enum {
+            name: stringify!($in_c),
+            members: &[$($crate::declare::Constant {
+                name: stringify!($variant_in_c),
+                value: stringify!($code),
+            },)*],
+        },)*];
+    };
+}
+
 /// `NAME = NAME_IN_C, BYTES { FIELD: TYPE, … }`. Of a record of any length, this is the fixed part; C declares behind
 /// it the array of most elements, which is `followed by FIELD: [TYPE; COUNT]`.
 macro_rules! records {
@@ -160,4 +187,4 @@ macro_rules! type_in_c {
     ($record:ident) => { $record::IN_C };
 }
 
-pub(crate) use {constants, enums, field, field_in_c, records, type_in_c};
+pub(crate) use {codes, constants, enums, field, field_in_c, records, type_in_c};

@@ -59,6 +59,7 @@ const ENUMS: &[&[Enum]] = &[
     machine::ENUMS,
     control::ENUMS,
     unwind::ENUMS,
+    unwind::CODES,
 ];
 const RECORDS: &[&[Record]] = &[
     header::RECORDS,

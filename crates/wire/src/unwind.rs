@@ -1,13 +1,14 @@
-//! Where a walk of a stack finds its tables, and how an interpreter's structures are laid out. User space writes both into maps.
+//! Where a walk of a stack finds its tables, and how an interpreter's structures are laid out. User space writes both
+//! into maps.
 
-use crate::declare::{constants, enums, records};
+use crate::declare::{codes, constants, enums, records};
 
 constants! {
     /// Mappings of a process: with its header an entry of the hash map fits two pages.
     UNWIND_MAPPINGS: usize = 336, UNWIND_MAPPINGS;
     /// Logarithm of the words of a shard: 4 MiB. Each new one waits for a grace period of RCU.
     UNWIND_SHARD_SHIFT: u32 = 19, UNWIND_SHARD_SHIFT;
-    /// Most shards.
+    /// Most shards; user space may change it before loading.
     UNWIND_SHARDS: u32 = 256, UNWIND_SHARDS;
     /// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
     UNWIND_BLOCK_SHIFT: u32 = 8, UNWIND_BLOCK_SHIFT;
@@ -39,6 +40,37 @@ enums! {
     }
 }
 
+codes! {
+    /// How the canonical frame address (CFA) of a frame is found. The caller's stack pointer is the CFA, and the return
+    /// address lies at CFA - 8, unless the rule says otherwise.
+    Rule = unwind_rule {
+        /// The file says nothing about these addresses.
+        NoTable = 0, UNWIND_RULE_NO_TABLE;
+        /// CFA = rsp + 8 * cfa.
+        Rsp = 1, UNWIND_RULE_RSP;
+        /// CFA = rbp + 8 * cfa.
+        Rbp = 2, UNWIND_RULE_RBP;
+        /// The procedure linkage table: CFA = rsp + 8 + ((rip & 15) >= 11 ? 8 : 0).
+        Plt = 3, UNWIND_RULE_PLT;
+        /// The signal trampoline: rsp points to a `ucontext_t`, from which rip, rsp and rbp are restored.
+        Signal = 4, UNWIND_RULE_SIGNAL;
+        /// The outermost frame (the return address is undefined): `_start`, the entry of a thread.
+        End = 5, UNWIND_RULE_END;
+        /// A rule that no row can say; the walk goes on in user space, with a copy of the stack.
+        Unsupported = 6, UNWIND_RULE_UNSUPPORTED;
+        /// Realigned stack: CFA = \*(rbp + 8 * cfa), and the caller's rbp lies at \*rbp.
+        RbpDeref = 7, UNWIND_RULE_RBP_DEREF;
+        /// Stack pointer kept on the stack, as in OpenSSL's assembly: CFA = \*(rsp + 8 * cfa) + 8.
+        RspDeref = 8, UNWIND_RULE_RSP_DEREF;
+        /// An `Extra` of dwell-unwind: `cfa` is its number. It needs registers that are known in the innermost frame
+        /// only.
+        Extra = 9, UNWIND_RULE_EXTRA;
+        /// A frame that runs on another stack than its caller's, as Go's `systemstack` does: CFA = rbp + 16, where it
+        /// may lie below the frame, and the caller's rbp at CFA - 16.
+        StackSwitch = 10, UNWIND_RULE_STACK_SWITCH;
+    }
+}
+
 records! {
     /// A file with code, mapped into a process.
     UnwindMapping = unwind_mapping, 24 {
@@ -60,8 +92,8 @@ records! {
         /// 0.
         reserved: u32,
     } followed by mappings: [UnwindMapping; UNWIND_MAPPINGS]
-    /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for those that
-    /// say otherwise.
+    /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for
+    /// those that say otherwise.
     PythonProcess = python_process, 152 {
         /// Address of `_PyRuntime`.
         runtime: u64,

@@ -18,21 +18,6 @@
 /* The end of a walk that has not ended. */
 #define UNWIND_GOES_ON UNWIND_UNKNOWN
 
-/* Rule of dwell-unwind. */
-enum unwind_rule {
-	UNWIND_RULE_NO_TABLE = 0,
-	UNWIND_RULE_RSP = 1,
-	UNWIND_RULE_RBP = 2,
-	UNWIND_RULE_PLT = 3,
-	UNWIND_RULE_SIGNAL = 4,
-	UNWIND_RULE_END = 5,
-	UNWIND_RULE_UNSUPPORTED = 6,
-	UNWIND_RULE_RBP_DEREF = 7,
-	UNWIND_RULE_RSP_DEREF = 8,
-	UNWIND_RULE_EXTRA = 9,
-	UNWIND_RULE_STACK_SWITCH = 10,
-};
-
 /* Numbers of registers, as DWARF counts them. */
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7

@@ -8,8 +8,9 @@
 
 use std::fs;
 
+use dwell_model::StackEnd;
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, StackHeader, kind};
-use dwell_unwind::{End, Memory, Registers, Walk, walk};
+use dwell_unwind::{Memory, Registers, Walk, walk};
 
 use crate::stacks::unwinding::Unwinding;
 
@@ -33,7 +34,7 @@ pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stac
     let mut memory = ThreadMemory::of(tid);
     memory.read(record.registers[SP], FIRST_BYTES);
     let mut walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
-    if walked.end == End::BadRule {
+    if walked.end == StackEnd::BadRule {
         walked = walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory);
     }
     stands_still(record).then(|| explained(record, walked))
@@ -54,12 +55,14 @@ pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Un
 
 /// The user stack of a thread from these registers on, whether it stands there or not.
 pub fn walk_thread(record: &RegistersRecord, unwinding: &mut Unwinding) -> Walk {
-    let Ok(tid) = i32::try_from(record.h.tid) else { return Walk { frames: vec![record.ip], end: End::Unreadable } };
+    let Ok(tid) = i32::try_from(record.h.tid) else {
+        return Walk { frames: vec![record.ip], end: StackEnd::Unreadable };
+    };
     let mut memory = ThreadMemory::of(tid);
     memory.read(record.registers[SP], FIRST_BYTES);
     let walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
     match walked.end {
-        End::BadRule => walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory),
+        StackEnd::BadRule => walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory),
         _ => walked,
     }
 }

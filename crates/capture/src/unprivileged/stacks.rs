@@ -1,9 +1,10 @@
 //! Stacks of the pieces that samples hold. A thread mostly stands where it stood before: a walk notes every word of the stack
 //! that it read, and where all of them are the same again, so is the stack.
 
+use dwell_model::StackEnd;
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, kind};
-use dwell_unwind::{End, Memory, Registers, Walk, walk};
+use dwell_unwind::{Memory, Registers, Walk, walk};
 use foldhash::{HashMap, HashSet};
 
 use super::record::Piece;
@@ -93,7 +94,7 @@ impl Stacks {
         let mut memory = Noted { start: place.sp, bytes: piece.bytes, words: Vec::new() };
         let mut walked = walk(begin(), &mut unwinding.code(place.tgid, false), &mut memory);
         let mut looked_at = None;
-        if walked.end == End::BadRule {
+        if walked.end == StackEnd::BadRule {
             memory.words.clear();
             walked = walk(begin(), &mut unwinding.code(place.tgid, true), &mut memory);
             looked_at = Some(registers.registers);
@@ -115,7 +116,7 @@ impl Stacks {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
         }
-        Found { key, is_cut: walked.end == End::Unreadable }
+        Found { key, is_cut: walked.end == StackEnd::Unreadable }
     }
 
     /// Writes a stack of the kernel, if it is new. Returns its key, 0 of no frames.

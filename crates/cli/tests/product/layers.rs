@@ -20,7 +20,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-work", &[]),
     ("dwell-files", &[]),
     ("dwell-isolate", &[]),
-    ("dwell-unwind", &["dwell-wire", "dwell-files"]),
+    ("dwell-unwind", &["dwell-model", "dwell-wire", "dwell-files"]),
     ("dwell-itt-wire", &[]),
     ("dwell-itrace", &[]),
     ("dwell-machine", &["dwell-itrace"]),
