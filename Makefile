@@ -100,6 +100,7 @@ generate:
 	UPDATE=1 cargo test --quiet -p dwell-rights --lib the_page || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell-analyze --no-fail-fast || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell --bins || failed=1; \
+	$(SNAPSHOTS) cargo test --quiet -p dwell-wire --lib || failed=1; \
 	$(SNAPSHOTS) cargo test --quiet -p dwell-doctor --test machines || failed=1; \
 	exit $$failed
 

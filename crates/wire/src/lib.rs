@@ -37,7 +37,6 @@ pub use unwind::*;
 
 use declare::{Constant, Enum, Record};
 
-/// A record that has another in it comes after that one.
 const CONSTANTS: &[&[Constant]] = &[
     header::CONSTANTS,
     stack::CONSTANTS,
@@ -61,6 +60,7 @@ const ENUMS: &[&[Enum]] = &[
     unwind::ENUMS,
     unwind::CODES,
 ];
+/// A record that has another in it comes after that one.
 const RECORDS: &[&[Record]] = &[
     header::RECORDS,
     switch::RECORDS,
@@ -117,6 +117,12 @@ mod tests {
             assert_eq!(end, record.bytes, "{} ends elsewhere", record.name);
             assert_eq!(end % layout_in_c(record.name).1, 0, "padding behind {}", record.name);
         }
+    }
+
+    /// What a change of a declaration does to the records. Those of results that there are must stay as they are.
+    #[test]
+    fn the_header_has_what_is_declared() {
+        insta::assert_snapshot!(c_header());
     }
 
     #[test]

@@ -36,7 +36,13 @@ constants! {
     /// The owner's id in such a word.
     FUTEX_TID_MASK: u32 = 0x3fffffff, FUTEX_TID_MASK;
 
-    /// TASK_DEAD in a switch's state: the thread will not run again.
+    /// Bit of a switch's state, TASK_UNINTERRUPTIBLE: no signal ends the wait.
+    STATE_UNINTERRUPTIBLE: u32 = 2, STATE_UNINTERRUPTIBLE;
+    /// Bit of a switch's state, __TASK_STOPPED: by job control.
+    STATE_STOPPED: u32 = 4, STATE_STOPPED;
+    /// Bit of a switch's state, __TASK_TRACED: by a debugger.
+    STATE_TRACED: u32 = 8, STATE_TRACED;
+    /// Bit of a switch's state, TASK_DEAD: the thread will not run again.
     STATE_DEAD: u32 = 0x80, STATE_DEAD;
 
     /// Family of Unix sockets.

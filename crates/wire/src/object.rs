@@ -6,6 +6,8 @@ use crate::header::{RecordHeader, TEXT_BYTES};
 constants! {
     /// Most members of a poll set that an object record names.
     MAX_MEMBERS: usize = 8, DWELL_MAX_MEMBERS;
+    /// A component of a path that is longer is cut, and none is begun with less room.
+    NAME_BYTES: usize = 64, NAME_BYTES;
 }
 
 enums! {

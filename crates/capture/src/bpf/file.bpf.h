@@ -30,7 +30,6 @@ static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 	return file;
 }
 
-#define NAME_BYTES 64
 #define PATH_PARTS 24 /* components of a path, and mounts that it passes */
 
 struct path_walk {

@@ -10,12 +10,10 @@
 #include "stack.bpf.h"
 #include "thread.bpf.h"
 
-#define STATE_INTERRUPTIBLE   1
-#define STATE_UNINTERRUPTIBLE 2
-#define STATE_STOPPED         4
-#define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
-#define PF_EXITING            0x4
-#define PF_KTHREAD            0x200000
+#define STATE_INTERRUPTIBLE 1
+#define STATE_MASK          0xff /* the other bits are hints such as TASK_FREEZABLE */
+#define PF_EXITING          0x4
+#define PF_KTHREAD          0x200000
 
 /* The system call that `task` is in, -1 when an interrupt or a fault took it out of user code. */
 static __always_inline s32 current_syscall(struct task_struct *task)

@@ -8,14 +8,12 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
 use bytemuck::{Zeroable, bytes_of};
-use dwell_store::raw::wire::{MAX_MEMBERS, ObjectRecord, RecordHeader, TEXT_BYTES, kind, object_kind};
+use dwell_store::raw::wire::{MAX_MEMBERS, NAME_BYTES, ObjectRecord, RecordHeader, TEXT_BYTES, kind, object_kind};
 use foldhash::{HashMap, HashSet};
 
 use super::sockets::SocketTable;
 use super::stacks::mix;
 
-/// As in object.bpf.h: a component longer than this is cut, and none is begun with less room.
-const NAME_BYTES: usize = 64;
 /// What a set's key begins with, as in object.bpf.h.
 const SET: u64 = 0x706f_6c6c;
 

@@ -1,6 +1,7 @@
 //! What the records say of a wait, as keys: equal ones are resolved once.
 
 use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
+use dwell_store::raw::wire::{STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE};
 
 use crate::replay::annotations::Asker;
 use crate::replay::numbers::{StackNumber, SyncNumber};
@@ -34,9 +35,9 @@ impl Sleep {
     /// From `prev_state` of sched_switch and `in_iowait`.
     pub fn of(state: u32, iowait: bool) -> Self {
         match state {
-            _ if state & 0xc != 0 => Self::Stopped,
-            _ if state & 2 != 0 && iowait => Self::Device,
-            _ if state & 2 != 0 => Self::Uninterruptible,
+            _ if state & (STATE_STOPPED | STATE_TRACED) != 0 => Self::Stopped,
+            _ if state & STATE_UNINTERRUPTIBLE != 0 && iowait => Self::Device,
+            _ if state & STATE_UNINTERRUPTIBLE != 0 => Self::Uninterruptible,
             _ => Self::Interruptible,
         }
     }
