@@ -69,8 +69,11 @@ impl Expected {
 
     fn limits(&self, duration: bool, output: &Output) -> Result<(f64, f64)> {
         let (share, floor) = if duration { (TOLERANCE, FLOOR_NS) } else { (0.0, 0.0) };
-        let around =
-            |value: f64, share: f64, floor: f64| (value * (1.0 - share) - floor, value * (1.0 + share) + floor);
+        // What the hypervisor took in a wait of the program's is in the program's own measure, and not in Dwell's, or the other way round.
+        let stolen = if duration { output.stolen_ns } else { 0.0 };
+        let around = |value: f64, share: f64, floor: f64| {
+            (value * (1.0 - share) - floor - stolen, value * (1.0 + share) + floor + stolen)
+        };
         let delayed = |(low, high): (f64, f64), source: &Source| {
             (low, if duration && output.waits_have_delays { high + source.delay(output) } else { high })
         };
