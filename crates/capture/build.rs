@@ -20,6 +20,7 @@ const PROGRAMS: &[&str] = &[
     "holders",
     "io_quota",
     "sample",
+    "snapshot",
     "task_probe",
     "stitch",
     "creation",

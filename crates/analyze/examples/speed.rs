@@ -50,6 +50,10 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
         start_ns: 0,
         end_ns,
         exit_code: 0,
+        cgroup: String::new(),
+        unit: String::new(),
+        container: String::new(),
+        pod: String::new(),
     });
     for thread in 0..THREADS as u32 {
         trace.threads.push(ThreadRow {

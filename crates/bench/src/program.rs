@@ -92,6 +92,10 @@ impl Program {
                 start_ns: 0,
                 end_ns: elapsed_ns,
                 exit_code: -1,
+                cgroup: String::new(),
+                unit: String::new(),
+                container: String::new(),
+                pod: String::new(),
             });
         }
         for thread in 0..THREADS {

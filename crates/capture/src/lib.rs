@@ -12,6 +12,7 @@ mod drain;
 mod error;
 mod hooks;
 mod kernel;
+mod live;
 mod machine;
 mod options;
 mod output;
@@ -26,13 +27,16 @@ mod unprivileged;
 
 pub use dwell_probes::TaskProbe;
 
-pub use collect::{BrokenOff, Progress, collect};
+pub use collect::{BrokenOff, Collected, Progress, collect};
+pub use dwell_store::raw::wire::TaskSnapshot;
+pub use dwell_store::raw::wire::task_flag::KERNEL_THREAD;
 pub use error::{Error, Result};
 pub use kernel::perf::level_for_root;
+pub use live::{Snapshots, WaitTarget, on_descriptor, on_futex};
 pub use options::{EventSource, Launch, Options, Rule, Subject, Target, Trigger, User};
 pub use output::outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
 pub use programs::launch::Child;
-pub use programs::proc::pids_named;
+pub use programs::proc::{may_record, pids_named};
 pub use programs::signals::was_ignored;
 pub use topics::itt::{Library as IttLibrary, environment};

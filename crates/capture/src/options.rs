@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use dwell_cgroups::Selection;
 use dwell_model::Topic;
 use dwell_probes::TaskProbe;
 
@@ -87,6 +88,8 @@ pub struct Trigger {
 pub struct Options {
     /// What is profiled.
     pub target: Target,
+    /// Whatever joins these while the collection goes on is profiled, too.
+    pub joining: Option<Selection>,
     /// What is recorded; threading always is.
     pub topics: Vec<Topic>,
     /// Where records come from.
@@ -103,6 +106,8 @@ pub struct Options {
     pub start_paused: bool,
     /// Resume after this time, ns.
     pub resume_after_ns: Option<u64>,
+    /// Resume then, CLOCK_MONOTONIC, ns.
+    pub resume_at_ns: Option<u64>,
     /// End after this time, ns.
     pub duration_ns: Option<u64>,
     /// Stop recording when the spool has this many bytes; 0 = no limit.
@@ -138,6 +143,7 @@ impl Options {
     pub fn new(target: Target) -> Self {
         Self {
             target,
+            joining: None,
             topics: vec![Topic::Threading],
             source: EventSource::Auto,
             system_interval_ns: 100_000_000,
@@ -146,6 +152,7 @@ impl Options {
             strategy: Vec::new(),
             start_paused: false,
             resume_after_ns: None,
+            resume_at_ns: None,
             duration_ns: None,
             data_limit_bytes: 0,
             ring_buffer_ns: None,

@@ -11,19 +11,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Child, Launch, Options, Target, pids_named};
-use dwell_store::{Manifest, ResultFolder};
+use dwell_capture::{Child, Collected, Launch, Options, Target, may_record, pids_named};
+use dwell_cgroups::Selection;
+use dwell_store::ResultFolder;
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::{CollectArgs, FinalizationMode, IntervalArg};
+use crate::args::{CollectArgs, FinalizationMode, IntervalArg, StartAt};
 use crate::error::{Hinted, Result, quoted, shell_word, status, under_sudo};
 use crate::finalize::Naming;
 use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress::Collecting;
 use crate::reading::Reading;
-use crate::{finalize, output, reading, report, terminal, trust};
+use crate::{belonging, finalize, output, reading, report, terminal, trust};
 
 /// The suffix of result folders: `r000th`.
 pub const SUFFIX: &str = "th";
@@ -48,7 +49,17 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     trust::keep(&[])?;
     give_away(invoker.as_ref(), &folder);
     let manifest = match outcome {
-        Ok(manifest) => manifest,
+        Ok(Collected { is_cancelled: true, manifest }) => {
+            let path = folder.path().display().to_string();
+            folder
+                .held()
+                .clone()
+                .delete()
+                .map_err(|error| Hinted::new(format!("{path} cannot be deleted: {error}")))?;
+            terminal::tell(format_args!("dwell: cancelled; {path} is gone"));
+            return Ok(program_status_or(manifest.exit_status));
+        }
+        Ok(Collected { manifest, .. }) => manifest,
         Err(broken) => {
             let (error, program) = *broken;
             let Some(mut program) = program else { return Err(error) };
@@ -84,6 +95,11 @@ fn finish_status(finished: Result<()>, exit_status: Option<i32>) -> Result<ExitC
     }
 }
 
+/// Of a program that has not ended, success.
+fn program_status_or(status: Option<i32>) -> ExitCode {
+    status.map_or(ExitCode::SUCCESS, |status| program_status(Some(status)))
+}
+
 fn program_status(status: Option<i32>) -> ExitCode {
     ExitCode::from(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(status::FAILURE))
 }
@@ -94,7 +110,7 @@ fn record(
     options: &Options,
     quiet: bool,
     signals: &Signals,
-) -> std::result::Result<Manifest, Box<(Hinted, Option<Child>)>> {
+) -> std::result::Result<Collected, Box<(Hinted, Option<Child>)>> {
     let line = Collecting::new(quiet);
     let outcome = dwell_capture::collect(folder, options, &mut |progress| line.show(progress), &signals.stop);
     drop(line);
@@ -153,14 +169,21 @@ fn finalize_outliers(naming: &Naming<'_>, folder: &ResultFolder) {
 
 /// The collector's options from the command line.
 fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
-    let mut options = Options::new(target(args, own_only)?);
+    let joining = belonging::selection(&args.belonging)?;
+    let target = match &joining {
+        Some(selection) => Target::Attach(members(selection, own_only)),
+        None => target(args, own_only)?,
+    };
+    let mut options = Options::new(target);
+    options.joining = joining;
     options.topics = args.analyze.topics();
     options.source = args.source.into();
     options.system_interval_ns = args.analyze.system_interval;
     options.sampling_interval_ns = args.sampling_interval;
     options.follow_children = !args.no_follow_child;
     options.strategy.clone_from(&args.strategy);
-    options.start_paused = args.start_paused || args.resume_after.is_some();
+    options.start_paused = args.start_paused || args.resume_after.is_some() || args.start_at.is_some();
+    options.resume_at_ns = args.start_at.map(StartAt::monotonic_ns);
     options.resume_after_ns = args.resume_after;
     options.duration_ns = args.duration;
     options.data_limit_bytes = args.data_limit.unwrap_or(0);
@@ -182,6 +205,11 @@ fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
     Ok(options)
 }
 
+/// The processes of a selection that may be recorded now; there may be none yet.
+fn members(selection: &Selection, own_only: bool) -> Vec<u32> {
+    selection.pids().into_iter().filter(|&pid| may_record(pid, own_only)).collect()
+}
+
 fn target(args: &CollectArgs, own_only: bool) -> Result<Target> {
     if !args.command.is_empty() {
         return Ok(Target::Launch(launch(args)));
@@ -196,7 +224,7 @@ fn target(args: &CollectArgs, own_only: bool) -> Result<Target> {
         };
     }
     if args.target_pid.is_empty() {
-        let hint = "dwell collect threading -- PROGRAM ARGS, or --target-pid PID";
+        let hint = "dwell collect threading -- PROGRAM ARGS, or --target-pid PID, or --all";
         return Err(Hinted::usage("nothing to profile: no program and no process was named").hint(hint));
     }
     Ok(Target::Attach(args.target_pid.clone()))

@@ -172,6 +172,12 @@ notices! {
     CODE_LOOKED_UP = "code-looked-up",
         "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error}).",
         "プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。";
+    SNAPSHOT_PAUSED = "snapshot-paused",
+        "Recording was paused when this result was made of a collection that went on.",
+        "進行中の収集からこの結果を作ったとき、記録は一時停止していました。";
+    JOINING_UNSEEN = "joining-unseen",
+        "Processes that joined later are not recorded, but for those that recorded ones forked: that takes BPF.",
+        "後から加わったプロセスは、記録中のプロセスがフォークしたものを除いて記録されていません (BPF が必要です)。";
     CREATIONS_UNKNOWN = "creations-unknown",
         "Where locks were created is not known ({error}).",
         "ロックがどこで作成されたかは分かりません ({error})。";

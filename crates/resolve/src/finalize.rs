@@ -176,6 +176,11 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
         let time_ns = replay.relative(*time_ns);
         replay.lives.command(*tgid, time_ns, text);
     }
+    for (tgid, time_ns, belonging) in &meta.belongings {
+        let time_ns = replay.relative(*time_ns);
+        replay.lives.belongs(*tgid, time_ns, belonging);
+    }
+    replay.lives.inherit_belongings();
     Loaded { late: order.late, meta, told_code, replay, damage }
 }
 

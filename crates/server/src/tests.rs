@@ -45,10 +45,9 @@ fn manifest() -> Manifest {
     serde_json::from_value(manifest).unwrap()
 }
 
-/// Two threads, one with a script for a name, that wait for a lock with a name of ten million letters.
-fn hostile() -> Trace {
-    let mut trace = Trace::new(manifest());
-    trace.processes.push(ProcessRow {
+/// Whose names are scripts.
+fn hostile_process() -> ProcessRow {
+    ProcessRow {
         pid: 1,
         parent: ProcessId::NONE,
         name: SCRIPT.into(),
@@ -57,7 +56,17 @@ fn hostile() -> Trace {
         start_ns: 0,
         end_ns: u64::MAX,
         exit_code: 0,
-    });
+        cgroup: SCRIPT.into(),
+        unit: SCRIPT.into(),
+        container: SCRIPT.into(),
+        pod: SCRIPT.into(),
+    }
+}
+
+/// Two threads, one with a script for a name, that wait for a lock with a name of ten million letters.
+fn hostile() -> Trace {
+    let mut trace = Trace::new(manifest());
+    trace.processes.push(hostile_process());
     for name in [SCRIPT, "worker"] {
         trace.threads.push(ThreadRow {
             tid: 1,

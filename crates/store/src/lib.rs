@@ -4,6 +4,7 @@
 //! The tables and their columns are declared once, in [`tables`]; writer, reader, version check and
 //! `docs/trace-format.md` come from that declaration.
 
+mod control;
 pub mod error;
 mod folder;
 mod hash;
@@ -22,6 +23,10 @@ pub mod readers {
     pub use crate::index::sealed as sealed_index;
 }
 
+pub use control::{
+    CONTROL_SOCKET, ControlReply, ControlRequest, ControlStatus, MOST_LINE_BYTES, from_line as parse_control_line,
+    to_line as control_line,
+};
 pub use dwell_files::Folder;
 pub use error::{Error, Result};
 pub use folder::ResultFolder;

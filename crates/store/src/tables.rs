@@ -19,6 +19,10 @@ tables! {
         start_ns: u64, 1, "First seen: its exec for the launched process, its fork for children, 0 for attached ones.";
         end_ns: u64, 1, "Last seen.";
         exit_code: i32, 1, "As wait(2) reports it; -1 while it still ran, or where it is not known.";
+        cgroup: String, 6, "Its control group when it ran its program, as /proc/PID/cgroup names it; empty where it is the first one, or not known.";
+        unit: String, 6, "The unit of systemd that has the group; empty for none.";
+        container: String, 6, "The container that it is in, by its engine's name for it, else by the beginning of its id; empty for none.";
+        pod: String, 6, "The Kubernetes pod of the container; empty for none.";
     }
     /// One row per life of a thread. running + runnable + waiting = end_ns - start_ns, where paused time is left out.
     Threads ThreadRow "threads" {

@@ -84,6 +84,10 @@ enums! {
         MACHINE = 40,
         /// A network interface's counters.
         INTERFACE = 41,
+        /// What a process belongs to: control group, unit, container and pod, zero-separated.
+        BELONGING = 42,
+        /// Somebody marked this instant, with a text; `tid`: the first thread of a profiled process.
+        MARK = 43,
     }
 }
 

@@ -16,6 +16,7 @@ mod header;
 mod linux;
 mod machine;
 mod object;
+mod snapshot;
 mod socket;
 mod stack;
 mod switch;
@@ -29,6 +30,7 @@ pub use header::*;
 pub use linux::*;
 pub use machine::*;
 pub use object::*;
+pub use snapshot::*;
 pub use socket::*;
 pub use stack::*;
 pub use switch::*;
@@ -56,6 +58,7 @@ const ENUMS: &[&[Enum]] = &[
     delay::ENUMS,
     socket::ENUMS,
     machine::ENUMS,
+    snapshot::ENUMS,
     control::ENUMS,
     unwind::ENUMS,
     unwind::CODES,
@@ -70,6 +73,7 @@ const RECORDS: &[&[Record]] = &[
     delay::RECORDS,
     socket::RECORDS,
     machine::RECORDS,
+    snapshot::RECORDS,
     control::RECORDS,
     unwind::RECORDS,
 ];

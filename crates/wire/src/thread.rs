@@ -169,7 +169,7 @@ records! {
         /// 0.
         reserved: u32,
     }
-    /// The fixed part of a COMMAND (key 0) or MEMBERS record; `text_bytes` of text follow, padded to 8.
+    /// The fixed part of a COMMAND, BELONGING or MARK (key 0) or MEMBERS record; `text_bytes` of text follow, padded to 8.
     TextHeader = record_text, 32 {
         /// `tid`: of a COMMAND, the process.
         h: RecordHeader,

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use dwell_model::{
     ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, TaskTypeId, ThreadId, WakerKind,
 };
-use dwell_store::WordMap;
+use dwell_store::{Trace, WordMap};
 
 use crate::engine::fold::Fold;
 use crate::engine::sites::NOWHERE;
@@ -220,6 +220,9 @@ impl Labels {
                 let process = key.thread.get().and_then(|row| trace.threads.process.get(row)).copied();
                 process.unwrap_or(ProcessId::NONE).raw()
             }
+            Level::Cgroup | Level::Unit | Level::Container | Level::Pod => {
+                self.intern(belonging(trace, level, key.thread))
+            }
             Level::Object => key.object.raw(),
             Level::ObjectType if key.object.is_some() || site.is_wait() => {
                 u32::from(fold.object_type(key.object).code())
@@ -270,6 +273,10 @@ impl Labels {
             Level::Cpu if key == u32::from(u16::MAX) => "[unknown]".into(),
             Level::Cpu => format!("cpu{key}"),
             Level::TaskType => self.task_names.get_or_init(|| TaskNames::new(trace)).name(TaskTypeId::from_raw(key)),
+            Level::Cgroup | Level::Unit | Level::Container | Level::Pod => {
+                let text = self.texts.get(key as usize).map_or("", String::as_str);
+                if text.is_empty() { "[none]".into() } else { text.to_owned() }
+            }
             Level::SourceFile | Level::SourceLine | Level::ThreadName | Level::WaitKind | Level::Waker => {
                 let text = self.texts.get(key as usize).map_or("", String::as_str);
                 if text.is_empty() { "[unknown]".into() } else { text.to_owned() }
@@ -284,8 +291,21 @@ const NOT_SAMPLED: &str = "[not sampled]";
 
 /// Whether keys of the level are interned texts.
 fn is_interned(level: Level) -> bool {
-    use Level::{SourceFile, SourceLine, ThreadName, WaitKind, Waker};
-    matches!(level, SourceFile | SourceLine | ThreadName | WaitKind | Waker)
+    use Level::{Cgroup, Container, Pod, SourceFile, SourceLine, ThreadName, Unit, WaitKind, Waker};
+    matches!(level, SourceFile | SourceLine | ThreadName | WaitKind | Waker | Cgroup | Unit | Container | Pod)
+}
+
+/// What the process of a thread belongs to, by a level that tells it; empty for nothing.
+fn belonging(trace: &Trace, level: Level, thread: ThreadId) -> &str {
+    let processes = &trace.processes;
+    let column = match level {
+        Level::Cgroup => &processes.cgroup,
+        Level::Unit => &processes.unit,
+        Level::Container => &processes.container,
+        _ => &processes.pod,
+    };
+    let process = thread.get().and_then(|row| trace.threads.process.get(row)).and_then(|process| process.get());
+    process.and_then(|row| column.get(row)).map_or("", String::as_str)
 }
 
 fn wait_kind(site: &Site) -> String {

@@ -95,6 +95,9 @@ pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site
         FilterKey::Tid => number(&trace.threads.tid, site.key.thread.get()),
         FilterKey::Process => process().map(|row| Cow::Borrowed(trace.processes.name[row].as_str())),
         FilterKey::Pid => number(&trace.processes.pid, process()),
+        FilterKey::Cgroup | FilterKey::Unit | FilterKey::Container | FilterKey::Pod => {
+            text(belonging(trace, key).get(process()?)?)
+        }
         FilterKey::Module => {
             let module = trace.frames.module[frame()?].get().and_then(|row| trace.modules.path.get(row));
             text(module?)
@@ -144,11 +147,23 @@ struct TaskRule {
     types: Vec<bool>,
 }
 
+/// What each process belongs to, by a key that tells it; empty for nothing.
+fn belonging(trace: &Trace, key: FilterKey) -> &[String] {
+    let processes = &trace.processes;
+    match key {
+        FilterKey::Cgroup => &processes.cgroup,
+        FilterKey::Unit => &processes.unit,
+        FilterKey::Container => &processes.container,
+        _ => &processes.pod,
+    }
+}
+
 impl<'t> TaskFilter<'t> {
     /// Those of `query`.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Self {
-        use FilterKey::{Pid, Process, Task, Thread, Tid};
-        let of_tasks = |rule: &Rule<'_>| matches!(rule.key, Thread | Tid | Process | Pid | Task);
+        use FilterKey::{Cgroup, Container, Pid, Pod, Process, Task, Thread, Tid, Unit};
+        let of_tasks =
+            |rule: &Rule<'_>| matches!(rule.key, Thread | Tid | Process | Pid | Cgroup | Unit | Container | Pod | Task);
         let rules = Selection::new(trace, query).keys.into_iter().filter(of_tasks);
         Self { trace, rules: rules.map(|rule| TaskRule::new(trace, &rule)).collect() }
     }
@@ -201,6 +216,9 @@ impl TaskRule {
                 FilterKey::Thread => matches(&threads.name[row]),
                 FilterKey::Tid => matches(&threads.tid[row].to_string()),
                 FilterKey::Process => process.is_some_and(|row| matches(&processes.name[row])),
+                FilterKey::Cgroup | FilterKey::Unit | FilterKey::Container | FilterKey::Pod => {
+                    process.is_some_and(|row| matches(&belonging(trace, rule.key)[row]))
+                }
                 _ => process.is_some_and(|row| matches(&processes.pid[row].to_string())),
             }
         };

@@ -268,6 +268,10 @@ fn processes_that_hardly_live_are_no_threads() {
             start_ns: trace.threads.start_ns[thread],
             end_ns: trace.threads.end_ns[thread],
             exit_code: 0,
+            cgroup: String::new(),
+            unit: String::new(),
+            container: String::new(),
+            pod: String::new(),
         };
         trace.threads.process[thread] = ProcessId::new(trace.processes.push(row));
     }

@@ -90,6 +90,10 @@ pub fn build(lines: &[(&str, Vec<char>)], cpus: u32) -> Trace {
         start_ns: 0,
         end_ns: cells * CELL,
         exit_code: 0,
+        cgroup: String::new(),
+        unit: String::new(),
+        container: String::new(),
+        pod: String::new(),
     });
     for path in ["/srv/app", "/lib/x86_64-linux-gnu/libc.so.6"] {
         builder.trace.modules.push(ModuleRow { path: path.into(), build_id: String::new() });

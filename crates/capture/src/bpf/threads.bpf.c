@@ -165,13 +165,47 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
-/* Run once by user space when recording begins or is resumed: takes every thread of the target processes in. */
-SEC("iter/task")
-int seed(struct bpf_iter__task *ctx)
+/* Whether `task` is one to be taken in as the entry of its process in `targets` says, if any; NULL = it is none to look at. */
+static __always_inline struct thread *thread_to_seed(struct task_struct *task, const u8 *mode)
+{
+	struct thread *thread;
+
+	if (!is_in_scope(task)) {
+		/* One that was taken in before was counted when it began to run what it runs. */
+		if (!mode || bpf_task_storage_get(&threads, task, 0, 0))
+			return NULL;
+		/* The child that is to run a program is Dwell itself until then, which nobody may look into. */
+		if (!(*mode & THREAD_LAUNCHING)) {
+			if (task->pid == task->tgid)
+				count_loss(PROGRAMS_OUT_OF_SCOPE);
+			return NULL;
+		}
+	}
+	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!thread && mode)
+		count_loss(THREADS_NOT_TRACKED);
+	return thread;
+}
+
+/* Takes a thread of a target in. Whether it was none before. */
+static __always_inline bool take_in_thread(struct task_struct *task, struct thread *thread, const u8 *mode)
 {
 	const struct birth birth = {.flags = THREAD_SEEDED};
-	struct task_struct *task = ctx->task;
+
+	if (!mode || thread->mode)
+		return false;
+	thread->mode = *mode;
+	remember_ids(task, thread);
+	thread->runtime_base_ns = task->se.sum_exec_runtime;
+	if (thread->mode & THREAD_RECORD)
+		write_thread_new(task, &birth, bpf_ktime_get_ns());
+	return true;
+}
+
+static __always_inline int seed_thread(struct task_struct *task, bool only_new)
+{
 	struct thread *thread;
+	bool is_new;
 	u32 tgid;
 	u8 *mode;
 
@@ -179,31 +213,27 @@ int seed(struct bpf_iter__task *ctx)
 		return 0;
 	tgid = tgid_of(task);
 	mode = bpf_map_lookup_elem(&targets, &tgid);
-	if (!is_in_scope(task)) {
-		/* One that was taken in before was counted when it began to run what it runs. */
-		if (!mode || bpf_task_storage_get(&threads, task, 0, 0))
-			return 0;
-		/* The child that is to run a program is Dwell itself until then, which nobody may look into. */
-		if (!(*mode & THREAD_LAUNCHING)) {
-			if (task->pid == task->tgid)
-				count_loss(PROGRAMS_OUT_OF_SCOPE);
-			return 0;
-		}
-	}
-	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (!thread) {
-		if (mode)
-			count_loss(THREADS_NOT_TRACKED);
+	if (only_new && !mode)
 		return 0;
-	}
-	if (mode && !thread->mode) {
-		thread->mode = *mode;
-		remember_ids(task, thread);
-		thread->runtime_base_ns = task->se.sum_exec_runtime;
-		if (thread->mode & THREAD_RECORD)
-			write_thread_new(task, &birth, bpf_ktime_get_ns());
-	}
-	if (thread->mode & THREAD_RECORD)
+	thread = thread_to_seed(task, mode);
+	if (!thread)
+		return 0;
+	is_new = take_in_thread(task, thread, mode);
+	if ((thread->mode & THREAD_RECORD) && (is_new || !only_new))
 		write_state(task, thread);
 	return 0;
+}
+
+/* Run once by user space when recording begins or is resumed: takes every thread of the target processes in. */
+SEC("iter/task")
+int seed(struct bpf_iter__task *ctx)
+{
+	return seed_thread(ctx->task, false);
+}
+
+/* Run when processes join that run already: of the others' threads all is known. */
+SEC("iter/task")
+int seed_joined(struct bpf_iter__task *ctx)
+{
+	return seed_thread(ctx->task, true);
 }

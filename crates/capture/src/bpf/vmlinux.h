@@ -355,6 +355,11 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+/* Empty without CONFIG_SCHED_INFO. */
+struct sched_info {
+	u64 run_delay;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int on_cpu; /* of another size since Linux 7.2: libbpf adapts a load of what is unsigned */
@@ -362,10 +367,12 @@ struct task_struct {
 	struct sched_entity se;
 	unsigned in_iowait : 1;
 	unsigned in_memstall : 1;
+	int exit_state;
 	int exit_code;
 	int pid;
 	int tgid;
 	unsigned int flags;
+	struct sched_info sched_info;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	u64 start_time;

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use dwell_store::{Folder, Manifest};
+use dwell_store::{Folder, Manifest, ResultFolder};
 
 use super::collector_latency::SchedulingDelay;
+use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::note_losses;
 use crate::clock::monotonic_ns;
@@ -52,6 +53,13 @@ pub(super) struct Pause {
     pub(super) is_final: bool,
 }
 
+/// How a collection ends that was told to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Stop,
+    Cancel,
+}
+
 pub(super) struct Collection<'a> {
     pub(super) options: &'a Options,
     pub(super) source: Box<dyn Source + 'a>,
@@ -79,6 +87,15 @@ pub(super) struct Collection<'a> {
     pub(super) losses_seen: u64,
     /// How this thread was scheduled before the collection.
     pub(super) scheduled: SavedScheduling,
+    /// Where it is steered from outside; none where no socket could be made.
+    pub(super) control: Option<ControlSocket>,
+    /// The result's folder, for the results that are made of it meanwhile, and how many there are.
+    pub(super) folder: ResultFolder,
+    pub(super) snapshots: u32,
+    /// It was told to end.
+    pub(super) ending: Option<Ending>,
+    /// When what has joined the targets is to be looked up.
+    pub(super) next_joining_ns: u64,
     /// There may be intervals in which threads run.
     pub(super) has_intervals: bool,
     pub(super) manifest: Manifest,

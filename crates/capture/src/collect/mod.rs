@@ -4,7 +4,9 @@
 
 mod collection;
 mod collector_latency;
+mod control_socket;
 mod finishing;
+mod joining;
 mod loss_timeline;
 mod manifest;
 mod pausing;
@@ -14,17 +16,27 @@ mod rounds;
 mod schedule;
 mod source;
 mod starting;
+mod steering;
 
 use std::sync::atomic::AtomicBool;
 
 use dwell_store::{Manifest, ResultFolder};
 
-use self::collection::Collection;
+use self::collection::{Collection, Ending};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::programs::launch::Child;
 
 pub use self::collection::Progress;
+
+/// A collection that is over.
+#[derive(Debug)]
+pub struct Collected {
+    /// What was recorded.
+    pub manifest: Manifest,
+    /// Whether it was cancelled: nobody wants the result.
+    pub is_cancelled: bool,
+}
 
 /// A collection that could not begin, or broke off.
 #[derive(Debug)]
@@ -43,15 +55,20 @@ impl From<Error> for Box<BrokenOff> {
 
 /// Records into `folder` until the program ends, the duration is over or `stop` is set. Returns the manifest, which
 /// is also written. The profiled program is left alone in every case.
+///
+/// A collection that was cancelled has a manifest, too; its result is to be thrown away.
 pub fn collect(
     folder: &ResultFolder,
     options: &Options,
     progress: &mut dyn FnMut(&Progress),
     stop: &AtomicBool,
-) -> std::result::Result<Manifest, Box<BrokenOff>> {
+) -> std::result::Result<Collected, Box<BrokenOff>> {
     let mut collection = Collection::start(folder, options)?;
     let recorded = collection.record(progress, stop).and_then(|()| collection.finish(folder));
-    recorded.map_err(|error| Box::new(BrokenOff { error, program: collection.child.take() }))
+    let is_cancelled = collection.ending == Some(Ending::Cancel);
+    recorded
+        .map(|manifest| Collected { manifest, is_cancelled })
+        .map_err(|error| Box::new(BrokenOff { error, program: collection.child.take() }))
 }
 
 impl Collection<'_> {

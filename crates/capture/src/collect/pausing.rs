@@ -24,7 +24,8 @@ impl Collection<'_> {
         }
     }
 
-    fn pause(&mut self, time_ns: u64) -> Result<()> {
+    /// Records no more from now on; the program runs on.
+    pub(super) fn pause(&mut self, time_ns: u64) -> Result<()> {
         self.source.set_paused(true)?;
         self.drained.borrow_mut().recorder.mark(kind::PAUSE, time_ns);
         self.pause.is_on = true;

@@ -21,13 +21,13 @@ pub(super) fn seed(source: &mut dyn Source) -> Result<()> {
 }
 
 /// Gives up the rights that nothing needs any more once recording has begun. Kept, without effect until they are raised:
-/// with BPF, CAP_BPF for the tables of code that is mapped later, and CAP_PERFMON where hooks come and go (delays, and who asks
-/// for work through ITT); for users who may record everyone, the rights that read their processes and files. Root keeps a list.
+/// with BPF, CAP_BPF for the tables of code that is mapped later, and CAP_PERFMON where hooks come and go (delays, who asks
+/// for work through ITT, the clocks of processes that join); for users who may record everyone, the rights that read their processes and files. Root keeps a list.
 pub(super) fn settle_rights(options: &Options, source: &str) -> Result<()> {
     let mut kept = Vec::new();
     if source == "bpf" {
         kept.push(rights::BPF);
-        let hooks_come_and_go = options.itt || options.topics.contains(&Topic::Latency);
+        let hooks_come_and_go = options.itt || options.topics.contains(&Topic::Latency) || options.joining.is_some();
         kept.extend(hooks_come_and_go.then_some(rights::PERFMON));
     }
     if !options.own_only {
@@ -35,6 +35,7 @@ pub(super) fn settle_rights(options: &Options, source: &str) -> Result<()> {
     }
     let sets_uprobes_as_events = options.itt && !version::sets_probes_at_once();
     let opens_events = options.topics.contains(&Topic::Latency) && perf::level_for_root().is_some();
+    let opens_events = opens_events || options.joining.is_some();
     let settled =
         rights::keep(&kept).and_then(|()| rights::confine::confine_recorder(sets_uprobes_as_events || opens_events));
     settled.map_err(|source| Error::System { what: "giving up capabilities", source })

@@ -35,10 +35,14 @@ impl Collection<'_> {
         let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
         let wishes = self.drain_itt()?;
         self.look_at_running(time_ns)?;
+        if !at_end {
+            self.take_in_joined()?;
+        }
         if self.end_round(time_ns, settled_ns)? {
             self.record_no_more(time_ns, notice!(DATA_LIMIT))?;
         }
-        self.apply_control(&wishes)
+        self.apply_control(&wishes)?;
+        if at_end { Ok(()) } else { self.answer_control() }
     }
 
     /// Drains records and mappings. Returns the time up to which nothing more will come.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::collection::Collection;
+use super::control_socket::ControlSocket;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::programs::proc;
@@ -24,6 +25,7 @@ impl Collection<'_> {
         let now = monotonic_ns();
         let ended = match &mut self.child {
             Some(child) => child.exit_status().is_some(),
+            None if self.options.joining.is_some() => false,
             None => !self.attached.iter().any(|&(pid, began)| proc::is_alive(pid) && proc::began(pid) == began),
         };
         let elapsed = now - self.manifest.start_ns;
@@ -36,12 +38,15 @@ impl Collection<'_> {
             self.resume(now)?;
             self.round(false)?;
         }
-        Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
+        Ok(ended
+            || stopped
+            || self.ending.is_some()
+            || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
     }
 
     /// Sleeps until the next round, or until a target ends or maps a file.
     pub(super) fn wait(&mut self) {
-        let wakers = self.source.wakers().into_iter();
+        let wakers = self.source.wakers().into_iter().chain(self.control.as_ref().map(ControlSocket::fd));
         let due = self.system.as_ref().map(|system| Duration::from_nanos(system.due_in(monotonic_ns())));
         let may_resume = self.pause.is_on && !self.pause.is_final && self.itt.is_used();
         let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };

@@ -10,14 +10,14 @@ use dwell_store::{Manifest, ResultFolder};
 
 use super::collection::{Collection, Pause};
 use super::collector_latency::SchedulingDelay;
+use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
 use super::recording::{outliers, recorder};
-use super::rights::{TO_START, looking, seed, settle_rights};
+use super::rights::{TO_START, seed, settle_rights};
 use super::source;
 use crate::clock::{monotonic_ns, time_of_day};
 use crate::drain::drained::Drained;
-use crate::drain::follow::{describe_running, follow};
 use crate::drain::proc_maps_poller::LookedUp;
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
@@ -50,6 +50,8 @@ impl<'a> Opened<'a> {
         let announcing = Preparation::of(options, folder.path());
         let child = match &options.target {
             Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
+            // Of many processes some end while Dwell starts.
+            Target::Attach(_) if options.joining.is_some() => None,
             Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
         let program = first_program(options, child.as_ref());
@@ -114,7 +116,7 @@ impl<'a> Collection<'a> {
         let pause = Pause {
             is_on: options.start_paused,
             since_ns: now,
-            resume_at_ns: options.resume_after_ns,
+            resume_at_ns: options.resume_at_ns.map(|at| at.saturating_sub(now)).or(options.resume_after_ns),
             is_final: false,
         };
         let mut collection = Self {
@@ -140,10 +142,16 @@ impl<'a> Collection<'a> {
             losing: LossTimeline::begin(now),
             losses_seen: 0,
             scheduled,
+            next_joining_ns: now,
+            control: ControlSocket::open(folder, options).ok(),
+            folder: folder.clone(),
+            snapshots: 0,
+            ending: None,
             has_intervals: options.requests || !options.task_probes.is_empty(),
             manifest,
         };
         collection.read_system(true);
+        collection.check_joining()?;
         collection.let_go(&targets)?;
         settle_rights(options, collection.source.name())?;
         Ok(collection)
@@ -155,18 +163,8 @@ impl<'a> Collection<'a> {
             return child.release();
         }
         let now = self.manifest.start_ns;
-        let _looking = looking(self.options);
-        let mut drained = self.drained.borrow_mut();
-        describe_running(targets, now, &mut drained);
-        follow(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
-        for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now)) {
-            self.keeper.mapped(&mut mapping);
-            drained.recorder.meta().map(mapping.header, &mapping.path);
-        }
-        drop(drained);
-        while self.unwinding.is_behind() {
-            self.unwinding.catch_up()?;
-        }
+        let there: Vec<u32> = targets.iter().copied().filter(|&pid| proc::is_alive(pid)).collect();
+        self.describe_targets(&there, now)?;
         seed(self.source.as_mut())?;
         self.round(false) // at once, while the threads that wait still stand where the seeding found them
     }
@@ -195,7 +193,7 @@ fn first_program<'c>(options: &Options, child: Option<&'c Child>) -> Option<Prog
 
 /// The processes that the options name, with those that they have forked already where those are followed that they fork later.
 fn attached_family(options: &Options) -> Vec<u32> {
-    let follows = options.follow_children && options.strategy.is_empty();
+    let follows = options.follow_children && options.strategy.is_empty() && options.joining.is_none();
     if follows { proc::with_descendants(attached(options), options.own_only) } else { attached(options).to_vec() }
 }
 

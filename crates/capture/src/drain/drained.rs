@@ -15,6 +15,7 @@ use super::process_events::News;
 use crate::error::Error;
 use crate::kernel::perf::Mapping;
 use crate::output::recorder::Recorder;
+use crate::programs::belongings::Belongings;
 use crate::programs::process_lifetimes::Lives;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
@@ -39,6 +40,7 @@ pub struct Drained {
     pub ended_programs: Vec<(u32, u64)>,
     /// Processes that ran a program since the machine's counters were read.
     pub programs: Vec<u32>,
+    pub belongings: Belongings,
     pub fault_places: FaultPlaces,
     /// A process has the library mapped through which programs announce what they do.
     pub announces: bool,
@@ -67,6 +69,7 @@ impl Drained {
             news: Vec::new(),
             ended_programs: Vec::new(),
             programs: Vec::new(),
+            belongings: Belongings::default(),
             fault_places: FaultPlaces::default(),
             announces: false,
             mapped_ns: 0,

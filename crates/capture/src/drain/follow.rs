@@ -55,6 +55,9 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
                 drained.ended_programs.push((pid, time_ns));
                 unwinding.read_process(pid, is_still)?;
                 keeper.program(pid, time_ns, is_still);
+                if is_still {
+                    write_belonging(pid, now_ns, drained);
+                }
                 let words = if is_still { proc::command_line(pid) } else { Vec::new() };
                 (kind::COMMAND, pid, 0, words)
             }
@@ -66,6 +69,14 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
         end_process(tgid, u64::MAX, drained, unwinding, keeper)?;
     }
     Ok(())
+}
+
+fn write_belonging(pid: u32, now_ns: u64, drained: &mut Drained) {
+    let text = drained.belongings.of(pid, now_ns);
+    if !text.is_empty() {
+        let header = RecordHeader { kind: kind::BELONGING, size: 0, tid: pid, time_ns: now_ns };
+        drained.recorder.meta().text(header, 0, &text);
+    }
 }
 
 /// Process `tgid` ended, before `time_ns`, when another one had its id: whatever is kept by its id goes. The maximum:

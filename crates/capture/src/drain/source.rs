@@ -58,6 +58,11 @@ pub trait Source {
     /// Tells the state of every thread of the targets, with new ones taken in.
     fn seed(&mut self) -> Result<()>;
 
+    /// Takes processes in that join the targets and run already. Whether it can.
+    fn take_in(&mut self, _: &[u32]) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Lets go of the rights that were raised to start, as far as the source can be read without them.
     fn lower(&self, raised: Raised) {
         drop(raised);

@@ -28,7 +28,6 @@ use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
 use crate::kernel::namespace;
 use crate::kernel::requirements;
-use crate::kernel::walk::walk;
 use crate::machine;
 use crate::options::{Options, Rule};
 use crate::stacks::unwinding::{Python, Unwinding};
@@ -42,19 +41,19 @@ const RING_BYTES: usize = 128 << 20;
 
 /// The loaded hooks. Dropping them detaches everything.
 pub struct Hooks {
-    threads: Object,
+    pub(super) threads: Object,
     optional: Vec<Object>,
     /// The socket hooks, and their reader.
-    sockets: Option<(Object, Sockets)>,
+    pub(super) sockets: Option<(Object, Sockets)>,
     links: Vec<Link>,
     /// The hooks of what delays threads while they run, and their links while they are attached.
     running: Option<(Object, Vec<Link>)>,
     sampling: Option<Sampling>,
-    shared: HashMap<String, MapHandle>,
+    pub(super) shared: HashMap<String, MapHandle>,
     scope: Scope,
     own_only: bool,
     rings: Vec<MapHandle>,
-    control: Control,
+    pub(super) control: Control,
     system_calls: Option<MapHandle>,
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
@@ -146,36 +145,12 @@ impl Hooks {
         &self.rings
     }
 
-    /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
-    pub fn add_target(&self, pid: u32, launching: bool) -> Result<()> {
-        let follow = if self.control.follow_children != 0 { thread_mode::FOLLOW } else { 0 };
-        let mode = if launching { thread_mode::LAUNCHING } else { thread_mode::RECORD | follow };
-        self.update("targets", &pid.to_ne_bytes(), &[mode])
-    }
-
     /// Samples the running code of `pids` and of what they create.
     pub fn sample(&mut self, pids: &[u32]) {
         let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
         if let Some(Err(notice)) = begun {
             self.notices.push(notice);
         }
-    }
-
-    /// Takes the threads of all targets in and records the state of every thread.
-    pub fn seed(&mut self) -> Result<()> {
-        walk(&self.threads, "seed")?;
-        // The targets are taken in, and with them what they create: whoever has the id of one later is a stranger.
-        if let Some(targets) = self.shared.get("targets") {
-            let pids: Vec<Vec<u8>> = targets.keys().collect();
-            pids.iter()
-                .try_for_each(|pid| targets.delete(pid))
-                .map_err(|source| Error::Bpf { what: "seeding".into(), source })?;
-        }
-        let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets"));
-        if let Some(Err(error)) = seeded {
-            self.notices.push(notice!(SOCKETS_BEFORE, error = error));
-        }
-        Ok(())
     }
 
     /// Writes what is new of sockets, when it is time. When they cannot be read, nothing more is told of them.
@@ -322,7 +297,7 @@ impl Hooks {
         objects.flat_map(loading::loaded).map(|program| loading::info(program.as_fd()).recursion_misses).sum()
     }
 
-    fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
         let failed = |source| Error::Bpf { what: format!("setting map {map}"), source };
         match self.shared.get(map) {
             Some(map) => map.update(key, value, MapFlags::ANY).map_err(failed),

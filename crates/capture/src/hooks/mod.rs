@@ -6,4 +6,5 @@ mod creations;
 pub mod families;
 mod rivals;
 pub mod sampling;
+mod seeding;
 pub mod source;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use dwell_model::{Notice, losses, notice};
-use dwell_rights::Raised;
+use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayFacts, Rival};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
@@ -98,6 +98,14 @@ impl Source for Bpf<'_> {
 
     fn seed(&mut self) -> Result<()> {
         self.hooks.seed()
+    }
+
+    fn take_in(&mut self, pids: &[u32]) -> Result<bool> {
+        if pids.is_empty() {
+            return Ok(true);
+        }
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
+        self.hooks.take_in(pids).map(|()| true)
     }
 
     fn lower(&self, raised: Raised) {

@@ -36,7 +36,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 16] = [
+pub static FAMILIES: [(&str, &[u8]); 17] = [
     family!("namespace"),
     family!("threads"),
     family!("switch"),
@@ -44,6 +44,7 @@ pub static FAMILIES: [(&str, &[u8]); 16] = [
     family!("holders"),
     family!("io_quota"),
     family!("sample"),
+    family!("snapshot"),
     family!("task_probe"),
     family!("stitch"),
     family!("creation"),

@@ -2,6 +2,7 @@
 //! Takes records in the order in which they are drained; gives chunks in the spool, and forgets what a bounded one may.
 //! It does not change records, and decodes only those that may end an interval.
 
+pub mod linked_result;
 pub mod outliers;
 pub mod processor_trace;
 pub mod recorder;

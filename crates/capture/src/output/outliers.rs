@@ -1,15 +1,14 @@
 //! The flight recorder: what was recorded lately is kept as a result of its own when the trigger finds an outlier, a moment
-//! after it, and not more often than allowed. Results share their pieces of the spool with the recording, and one another, by
-//! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
+//! after it, and not more often than allowed. What cannot be kept is counted; the recording goes on.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 
 use dwell_model::{Notice, losses, notice};
 use dwell_store::{Folder, Manifest, ResultFolder, State};
 
 use crate::error::Result;
+use crate::output::linked_result::{Parts, link_all, make};
 use crate::output::processor_trace::ProcessorTrace;
 use crate::output::recorder::Recorder;
 use crate::output::watch::{Outlier, Watch};
@@ -20,8 +19,6 @@ const AFTER_NS: u64 = 100_000_000;
 const MINUTE_NS: u64 = 60_000_000_000;
 /// The folder of a result in which the outliers' results are.
 pub const FOLDER: &str = "outliers";
-/// The file of a result with what the processors traced: one of perf's.
-const TRACE_FILE: &str = "intel_pt.perf-data";
 
 /// Which outliers are kept, and how many.
 pub struct Outliers {
@@ -98,7 +95,7 @@ impl Outliers {
         let manifest = told(manifest, outlier, recorder, now_ns);
         let trace = std::mem::take(&mut self.trace);
         let parts = Parts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
-        match outliers_of(&self.recording).and_then(|all| write(&all, &name, &parts)) {
+        match outliers_of(&self.recording).and_then(|all| make(&all, &name, &parts)) {
             Ok(bytes) => {
                 self.bytes += bytes + trace.len() as u64;
                 self.names.push(name);
@@ -157,41 +154,4 @@ fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64)
 fn outliers_of(recording: &ResultFolder) -> io::Result<Folder> {
     let held = recording.held();
     if held.has(FOLDER) { held.folder(FOLDER) } else { held.make_folder(FOLDER, 0o777) }
-}
-
-/// What an outlier's result is made of.
-struct Parts<'a> {
-    spool: &'a Folder,
-    modules: &'a Folder,
-    manifest: &'a Manifest,
-    trace: &'a [u8],
-}
-
-/// Makes the result. Returns the bytes that only it and the recording have of the spool.
-fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<u64> {
-    let folder = ResultFolder::create_in(all, name).map_err(io::Error::other)?;
-    let bytes = link_all(parts.spool, &folder.spool().map_err(io::Error::other)?)?;
-    link_all(parts.modules, &folder.modules().map_err(io::Error::other)?)?;
-    if !parts.trace.is_empty() {
-        folder.held().replace(TRACE_FILE, parts.trace)?;
-    }
-    folder.write_manifest(parts.manifest).map_err(io::Error::other)?;
-    Ok(bytes)
-}
-
-/// Links every regular file of `from` into `to`, where it is not there yet. Returns the bytes of those that have no other link.
-fn link_all(from: &Folder, to: &Folder) -> io::Result<u64> {
-    let mut bytes = 0;
-    for name in from.names()?.iter().filter_map(|name| name.to_str()) {
-        if !from.has_file(name) {
-            continue;
-        }
-        let metadata = from.read(name)?.metadata()?;
-        match from.link(name, to) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ if metadata.nlink() == 1 => bytes += metadata.len(),
-            _ => {}
-        }
-    }
-    Ok(bytes)
 }

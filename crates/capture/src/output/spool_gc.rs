@@ -167,7 +167,7 @@ impl Lives {
             Record::ThreadExit(exit) => thread(&exit.h),
             Record::Exec(exec) => process(exec.tgid, &exec.h),
             Record::Map(map, _) => process(map.h.tid, &map.h),
-            Record::Command(command, _) => process(command.h.tid, &command.h),
+            Record::Command(text, _) | Record::Belonging(text, _) => process(text.h.tid, &text.h),
             Record::IttNames(names, _) => process(names.tgid, &names.h),
             Record::Stack(stack, _) => {
                 (described(&stack.h) && process(stack.tgid, &stack.h)) || self.stacks.contains(&stack.key)

@@ -2,6 +2,7 @@
 //! Takes commands and process ids; gives children, lives of processes, and copies of what would be gone later.
 //! It knows neither hooks nor records, and reads files of programs only as a hostile party's.
 
+pub mod belongings;
 pub mod copying;
 pub mod keeper;
 pub mod launch;

@@ -28,6 +28,11 @@ pub fn pids_named(name: &str, own_only: bool) -> Vec<u32> {
     named
 }
 
+/// Whether process `pid` is there and may be recorded; `own_only` = only if this user may look at it.
+pub fn may_record(pid: u32, own_only: bool) -> bool {
+    is_alive(pid) && (!own_only || may_look_at(pid))
+}
+
 /// These processes, and all that live and descend from them, this one and what it started left out; of the descendants only those
 /// that this user may look at, with `own_only`.
 pub fn with_descendants(pids: &[u32], own_only: bool) -> Vec<u32> {
@@ -219,7 +224,8 @@ pub fn epoll_members(pid: u32, fd: i32) -> Vec<u8> {
     lines.join("\n").into_bytes()
 }
 
-fn describe_fd(pid: u32, fd: i32) -> String {
+/// What a descriptor of a process stands for: a path, or the addresses of a socket.
+pub fn describe_fd(pid: u32, fd: i32) -> String {
     let link = fs::read_link(format!("/proc/{pid}/fd/{fd}"));
     let target = link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_else(|_| format!("fd {fd}"));
     let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));

@@ -8,7 +8,7 @@ use dwell_analyze::CallStackMode;
 use dwell_capture::{EventSource, Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
-use super::{AnalyzeArgs, IntervalArg, SshTarget, intervals, parse, target};
+use super::{AnalyzeArgs, BelongingArgs, IntervalArg, SshTarget, StartAt, intervals, parse, start_at, target};
 
 pub const COLLECT_EXAMPLES: &str = "\
 Examples:
@@ -61,6 +61,10 @@ const THREADING_EXAMPLES: &str = "\
 Examples:
   sudo dwell collect threading -- ./app --its args
   sudo dwell collect threading --target-pid 4242 --duration 10s
+  sudo dwell collect threading --all --duration 10s
+                    # every process of the machine
+  sudo dwell collect threading --container web --duration 10s
+                    # a container, with what joins it later; also --unit, --cgroup
   sudo dwell collect threading --target-process nginx --ring-buffer 30
                     # keep the last 30 s; Ctrl-C ends the collection
   sudo dwell collect threading --start-paused --resume-after 5s -- ./app
@@ -78,20 +82,24 @@ ends the collection; what was recorded is kept.";
 #[derive(Args, Debug)]
 pub struct CollectArgs {
     /// Program to run and its arguments.
-    #[arg(last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "belonging", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
     /// Attach to a running process and those that it has forked; can be given several times.
     #[arg(
+        short = 'p',
         long,
         value_name = "PID",
         value_delimiter = ',',
         help_heading = "What to profile",
-        conflicts_with = "command"
+        conflicts_with_all = ["command", "belonging"]
     )]
     pub target_pid: Vec<u32>,
     /// Attach to every process that runs a program of this name.
-    #[arg(long, value_name = "NAME", help_heading = "What to profile", conflicts_with_all = ["command", "target_pid"])]
+    #[arg(long, value_name = "NAME", help_heading = "What to profile", conflicts_with_all = ["command", "target_pid", "belonging"])]
     pub target_process: Option<String>,
+    /// Processes by what they belong to.
+    #[command(flatten)]
+    pub belonging: BelongingArgs,
     /// Collect on another machine: ssh:USER@HOST. This program is copied there, and the result is brought back.
     #[arg(long, value_name = "TARGET", value_parser = target::target, help_heading = "What to profile")]
     pub target: Option<SshTarget>,
@@ -118,6 +126,10 @@ pub struct CollectArgs {
     /// Begin to record after this time; means --start-paused.
     #[arg(long, value_name = "TIME", value_parser = parse::seconds, help_heading = "When to record")]
     pub resume_after: Option<u64>,
+    /// Prepare everything, and begin to record at this instant: 14:30:00 (local time), +30s, or /10s for the next multiple of 10 s
+    /// of the clock, so that several machines begin together; means --start-paused.
+    #[arg(long, value_name = "WHEN", value_parser = start_at::start_at, conflicts_with = "resume_after", help_heading = "When to record")]
+    pub start_at: Option<StartAt>,
     /// Keep only what this time at the end recorded, such as 30s.
     #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds, help_heading = "When to record")]
     pub ring_buffer: Option<u64>,

@@ -4,9 +4,11 @@
 
 mod analyze;
 mod anatomy;
+mod belonging;
 mod bench;
 mod collect;
 mod compare;
+mod control;
 mod doctor;
 mod env;
 mod finalize;
@@ -21,8 +23,10 @@ mod question;
 mod report;
 mod report_words;
 mod source;
+mod start_at;
 mod suggestions;
 mod target;
+mod top;
 mod view;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -33,10 +37,12 @@ pub use anatomy::{
     AnatomyCommand, AnatomyCompareArgs, AnatomyReportArgs, CardArg, CompareBy, ModelArgs, RecordedArgs, RunArgs,
     ShownArgs, SystemArgs,
 };
+pub use belonging::BelongingArgs;
 pub use bench::{Benchmark, SpscArgs};
 use collect::COLLECT_EXAMPLES;
 pub use collect::{Analysis, CollectArgs, FinalizationMode};
 pub use compare::CompareArgs;
+pub use control::{ControlArgs, ControlWord};
 pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
 pub use finalize::FinalizeArgs;
@@ -50,8 +56,10 @@ pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, What};
 use source::SOURCE_EXAMPLES;
 pub use source::{AssemblySyntax, Part, SourceArgs};
+pub use start_at::StartAt;
 pub use suggestions::{Refused, explain};
 pub use target::SshTarget;
+pub use top::TopArgs;
 pub use view::ViewArgs;
 
 /// The command line.
@@ -81,6 +89,7 @@ Examples:
                     # the same of one result, by place, for some threads
   dwell report blame queue_lock
                     # what the others did while threads waited on queue_lock
+  sudo dwell top    # who runs and who waits on this machine, right now
   dwell view        # the same in the browser, to look around in
   dwell doctor      # what this machine lets Dwell see, and what it does to latency
 
@@ -98,6 +107,12 @@ pub enum Command {
         #[command(subcommand)]
         analysis: Analysis,
     },
+    /// Show who runs and who waits right now, for what, because of whom: a screen, or one interval.
+    #[command(after_help = top::EXAMPLES)]
+    Top(Box<TopArgs>),
+    /// Steer a collection that runs: pause, resume, stop, cancel, mark, snapshot.
+    #[command(arg_required_else_help = true, override_usage = "dwell control [RESULT] WORD [TEXT]", after_help = control::EXAMPLES)]
+    Control(ControlArgs),
     /// Show a report of a result: as text, CSV or JSON.
     #[command(
         arg_required_else_help = true,

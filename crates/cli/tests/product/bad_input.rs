@@ -165,6 +165,10 @@ pub fn small_trace() -> Trace {
         start_ns: 0,
         end_ns: 1_000,
         exit_code: 0,
+        cgroup: String::new(),
+        unit: String::new(),
+        container: String::new(),
+        pod: String::new(),
     });
     trace.threads.push(ThreadRow {
         tid: 1,

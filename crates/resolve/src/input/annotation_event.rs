@@ -2,7 +2,7 @@
 
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 
-use dwell_store::raw::wire::{RequestRecord, TaskProbeRecord, task_edge};
+use dwell_store::raw::wire::{RecordHeader, RequestRecord, TaskProbeRecord, task_edge};
 
 use super::texts::TextId;
 
@@ -133,6 +133,12 @@ impl AnnotationEvent {
         };
         let (tid, time_ns) = (record.h.tid, record.h.time_ns);
         Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
+    }
+
+    /// An instant of the whole recording that its user marked; the record names the first thread of a process.
+    pub fn of_mark(h: &RecordHeader, name: TextId) -> Self {
+        let what = What::Marker { domain: TextId::EMPTY, name, scope: MarkerScope::Global };
+        Self { tid: h.tid, tgid: h.tid, source: 0, time_ns: h.time_ns, at_ns: h.time_ns, what }
     }
 
     /// A request that was handled.

@@ -10,6 +10,7 @@ use dwell_store::raw::wire::{
 
 use crate::hash::FastMap;
 use crate::input::annotation_event::AnnotationEvent;
+use crate::input::belonging::Belonging;
 use crate::input::event::Event;
 use crate::input::itt::Decoder;
 use crate::input::sockets::RawSockets;
@@ -73,6 +74,8 @@ pub struct Meta {
     pub maps: Vec<RawMap>,
     /// Process, time and arguments.
     pub commands: Vec<(u32, u64, String)>,
+    /// What processes belong to: process id, time.
+    pub belongings: Vec<(u32, u64, Belonging)>,
     /// The machine's counters, as read.
     pub machine: Vec<(MachineHeader, Vec<u64>)>,
     /// The interfaces' counters, as read.
@@ -155,6 +158,13 @@ impl Meta {
             Record::Command(header, text) => {
                 let words: Vec<_> = text.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
                 self.commands.push((header.h.tid, header.h.time_ns, words.join(" ").trim_end().to_owned()));
+            }
+            Record::Mark(header, text) => {
+                let name = self.itt.texts.intern(text);
+                happens(Event::Annotation(AnnotationEvent::of_mark(&header.h, name)));
+            }
+            Record::Belonging(header, text) => {
+                self.belongings.push((header.h.tid, header.h.time_ns, Belonging::parse(text)));
             }
             Record::Members(header, text) => {
                 self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());

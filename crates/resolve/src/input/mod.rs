@@ -3,6 +3,7 @@
 //! It does not know which thread or program a record is about.
 
 pub mod annotation_event;
+pub mod belonging;
 pub mod event;
 pub mod itt;
 pub mod meta;

@@ -9,6 +9,7 @@ use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadExitRecord, Thread
 use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
 
 use crate::hash::FastMap;
+use crate::input::belonging::Belonging;
 use crate::input::texts::{TextId, Texts};
 
 /// Number of an image in [`ThreadTable::images`].
@@ -64,6 +65,7 @@ struct Process {
     parent: ProcessId,
     path: String,
     command_line: String,
+    belonging: Belonging,
     comm: String,
     start_ns: u64,
     end_ns: u64,
@@ -254,6 +256,7 @@ impl ThreadTable {
             parent,
             path,
             command_line,
+            belonging: Belonging::default(),
             comm,
             start_ns: time_ns,
             end_ns: time_ns,
@@ -331,6 +334,24 @@ impl ThreadTable {
     pub fn ignore(&mut self, thread: ThreadId) {
         if let Some(life) = thread.get().and_then(|row| self.threads.get_mut(row)) {
             life.ignored = true;
+        }
+    }
+
+    /// A process about which nothing was told belongs to what its parent belongs to.
+    pub fn inherit_belongings(&mut self) {
+        for row in 0..self.processes.len() {
+            let parent = self.processes[row].parent.get().filter(|parent| *parent < row);
+            if let Some(parent) = parent.filter(|_| self.processes[row].belonging == Belonging::default()) {
+                self.processes[row].belonging = self.processes[parent].belonging.clone();
+            }
+        }
+    }
+
+    /// What process id `tgid` belongs to, told at `time_ns`.
+    pub fn belongs(&mut self, tgid: u32, time_ns: u64, belonging: &Belonging) {
+        let process = self.image_at(tgid, time_ns).map(|image| self.images[image as usize].process);
+        if let Some(process) = process.and_then(ProcessId::get).and_then(|row| self.processes.get_mut(row)) {
+            process.belonging.clone_from(belonging);
         }
     }
 
@@ -443,6 +464,10 @@ impl Process {
             start_ns: self.start_ns,
             end_ns: if self.living > 0 { end_ns } else { self.end_ns },
             exit_code: if self.living > 0 { -1 } else { self.exit_code.unwrap_or(-1) },
+            cgroup: self.belonging.cgroup.clone(),
+            unit: self.belonging.unit.clone(),
+            container: self.belonging.container.clone(),
+            pod: self.belonging.pod.clone(),
         }
     }
 }

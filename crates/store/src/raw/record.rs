@@ -31,6 +31,8 @@ pub enum Record<'a> {
     Map(MapHeader, &'a [u8]),
     /// A process's arguments, zero-separated.
     Command(TextHeader, &'a [u8]),
+    Belonging(TextHeader, &'a [u8]),
+    Mark(TextHeader, &'a [u8]),
     /// An epoll set's members, a line each.
     Members(TextHeader, &'a [u8]),
     TaskProbe(TaskProbeRecord),
@@ -133,6 +135,8 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
             Record::Map(map, tail(body, size_of::<MapHeader>(), map.path_bytes)?)
         }
         kind::COMMAND => text(body).map(|(header, text)| Record::Command(header, text))?,
+        kind::MARK => text(body).map(|(header, text)| Record::Mark(header, text))?,
+        kind::BELONGING => text(body).map(|(header, text)| Record::Belonging(header, text))?,
         kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
         kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
         kind::STITCH => Record::Stitch(prefix(body)?),
@@ -254,7 +258,7 @@ impl RecordBuffer {
         self.push(bytes_of(&map), path);
     }
 
-    /// A COMMAND or MEMBERS record; its header's size is set here.
+    /// A COMMAND, BELONGING, MARK or MEMBERS record; its header's size is set here.
     pub fn text(&mut self, h: RecordHeader, key: u64, text: &[u8]) {
         let text = &text[..text.len().min(60_000)];
         let header = TextHeader { h, key, text_bytes: text.len() as u32, ..Zeroable::zeroed() };

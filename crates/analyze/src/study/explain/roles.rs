@@ -162,6 +162,10 @@ mod tests {
                 start_ns: 0,
                 end_ns: 1,
                 exit_code: 0,
+                cgroup: String::new(),
+                unit: String::new(),
+                container: String::new(),
+                pod: String::new(),
             };
             child.pid += trace.processes.pid.len() as u32;
             trace.processes.push(child);

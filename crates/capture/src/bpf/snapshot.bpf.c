@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* How every thread stands at one instant: for `dwell top`, run by user space, without a hook anywhere. */
+#include "scope.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define PF_KTHREAD 0x00200000
+
+static __always_inline u32 flags_of(struct task_struct *task)
+{
+	u32 flags = 0;
+
+	if (task->on_cpu)
+		flags |= TASK_IS_ON_CPU;
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		flags |= TASK_IS_IOWAIT;
+	if (task->flags & PF_KTHREAD)
+		flags |= TASK_IS_KERNEL_THREAD;
+	return flags;
+}
+
+/* A thread that runs user code has its last call's registers, and none. */
+static __always_inline void read_call(struct task_struct *task, struct task_snapshot *snapshot)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	snapshot->syscall = (s32)BPF_CORE_READ(regs, orig_ax);
+	snapshot->arguments[0] = BPF_CORE_READ(regs, di);
+	snapshot->arguments[1] = BPF_CORE_READ(regs, si);
+	snapshot->arguments[2] = BPF_CORE_READ(regs, dx);
+}
+
+/* The number of a thread, or of its process, in Dwell's namespace; 0 = it has none there. */
+static __always_inline u32 number(struct task_struct *task, bool of_process)
+{
+	if (!scope.pid_level)
+		return of_process ? task->tgid : task->pid;
+	if (of_process)
+		return own_id((u64)BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+	return own_id((u64)BPF_CORE_READ(task, thread_pid));
+}
+
+SEC("iter/task")
+int snapshot(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct task_snapshot snapshot = {.syscall = -1};
+
+	if (!task || task->exit_state)
+		return 0;
+	snapshot.tid = number(task, false);
+	if (!snapshot.tid || !is_in_scope(task))
+		return 0;
+	snapshot.pid = number(task, true);
+	snapshot.started_ns = task->start_time;
+	snapshot.running_ns = task->se.sum_exec_runtime;
+	if (bpf_core_field_exists(task->sched_info.run_delay))
+		snapshot.runnable_ns = task->sched_info.run_delay;
+	snapshot.switches = task->nvcsw + task->nivcsw;
+	snapshot.state = task->__state;
+	snapshot.flags = flags_of(task);
+	if (!(snapshot.flags & (TASK_IS_ON_CPU | TASK_IS_KERNEL_THREAD)))
+		read_call(task, &snapshot);
+	bpf_probe_read_kernel(snapshot.comm, sizeof(snapshot.comm), task->comm);
+	snapshot.time_ns = bpf_ktime_get_ns();
+	bpf_seq_write(ctx->meta->seq, &snapshot, sizeof(snapshot));
+	return 0;
+}

@@ -1,0 +1,111 @@
+//! What a row waits for, who has it, and what that one does: one line, as the summary of a collection has it.
+
+use std::collections::HashMap;
+
+use dwell_capture::{WaitTarget, on_descriptor, on_futex};
+use dwell_live::{Interval, Row, Standing, ThreadActivity, Top, WaitKind, WaitedFor};
+use dwell_model::{ObjectType, Syscall};
+
+/// Holders of holders that are followed.
+const DEEPEST: usize = 4;
+
+/// The threads of an interval, by their ids.
+pub struct Threads<'i> {
+    by_id: HashMap<u32, &'i ThreadActivity>,
+}
+
+/// What a row waits for most.
+#[derive(Clone, Debug, Default)]
+pub struct Explained {
+    /// What it is called.
+    pub object: String,
+    /// Its type.
+    pub object_type: Option<ObjectType>,
+    /// Who has it: name and thread id.
+    pub holder: String,
+    /// A sentence.
+    pub text: String,
+}
+
+impl<'i> Threads<'i> {
+    /// Those of `interval`.
+    pub fn of(interval: &'i Interval) -> Self {
+        Self { by_id: interval.threads.iter().map(|thread| (thread.last.tid, thread)).collect() }
+    }
+
+    /// The name of a thread's process: that of its first thread.
+    pub fn process_name(&self, thread: &ThreadActivity) -> String {
+        let first = self.by_id.get(&thread.last.pid).filter(|first| first.last.pid == thread.last.pid);
+        name(first.copied().unwrap_or(thread))
+    }
+
+    /// What a row waits for, as it stands now.
+    pub fn explain(&self, row: &Row<'_>) -> Explained {
+        let Some(Top { waited_for, thread, .. }) = row.top else { return Explained::default() };
+        // What it waited for before cannot be looked up any more.
+        let target = self.target(thread, waited_for, thread.standing() == Standing::Waiting(waited_for));
+        let text = match waited_for.kind {
+            _ if row.sums.runnable_ns > row.blocked_ns() && row.sums.runnable_ns > row.sums.running_ns / 4 => {
+                "ready, but other threads have the CPUs".to_owned()
+            }
+            WaitKind::Sleep | WaitKind::Poll | WaitKind::Child | WaitKind::Signal => String::new(),
+            _ => self.sentence(thread, &target, 0),
+        };
+        let holder = self.by_id.get(&target.holder).map(|holder| label(holder)).unwrap_or_default();
+        Explained { object: target.name, object_type: Some(target.object_type), holder, text }
+    }
+
+    /// `worker (12) waits for mutex 0x…, which boss (11) has: it sleeps`.
+    fn sentence(&self, thread: &ThreadActivity, target: &WaitTarget, depth: usize) -> String {
+        let waits = format!("{} waits for {}", label(thread), target.name);
+        let Some(holder) = self.by_id.get(&target.holder).filter(|_| depth < DEEPEST) else { return waits };
+        let has = match target.object_type {
+            ObjectType::ThreadJoin => format!("{waits}, {}", label(holder)),
+            _ => format!("{waits}, which {} has", label(holder)),
+        };
+        match holder.standing() {
+            Standing::Running => format!("{has}: it runs"),
+            Standing::Runnable => format!("{has}: it is in the run queue"),
+            Standing::Waiting(waited_for) if waited_for.kind == WaitKind::Sleep => format!("{has}: it sleeps"),
+            Standing::Waiting(waited_for) => {
+                let next = self.target(holder, waited_for, true);
+                format!("{has}; {}", self.sentence(holder, &next, depth + 1))
+            }
+        }
+    }
+
+    fn target(&self, thread: &ThreadActivity, waited_for: WaitedFor, is_now: bool) -> WaitTarget {
+        let pid = thread.last.pid;
+        let is_thread = |tid: u32| self.by_id.get(&tid).is_some_and(|it| it.last.pid == pid);
+        let named = |object_type, name: String| WaitTarget { object_type, name, holder: 0 };
+        let call = || Syscall::name_of(waited_for.syscall);
+        match waited_for.kind {
+            WaitKind::Lock if is_now && Syscall::kind_of(waited_for.syscall) == dwell_model::CallKind::Futex => {
+                on_futex(&thread.last, is_thread)
+            }
+            WaitKind::Lock => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
+            WaitKind::Network | WaitKind::Stream => on_descriptor(pid, waited_for.object as i32),
+            WaitKind::Disk if waited_for.object != 0 => on_descriptor(pid, waited_for.object as i32),
+            WaitKind::Disk => named(ObjectType::BlockIo, format!("a disk in {}", call())),
+            WaitKind::PageFault => named(ObjectType::PageFault, "a page of its memory".into()),
+            WaitKind::Poll => named(ObjectType::Event, call()),
+            WaitKind::Sleep => named(ObjectType::Sleep, call()),
+            WaitKind::Child => named(ObjectType::ChildProcess, "a child process".into()),
+            WaitKind::Signal => named(ObjectType::Signal, "a signal".into()),
+            WaitKind::Other if waited_for.syscall >= 0 => named(ObjectType::Unknown, call()),
+            WaitKind::Other => named(ObjectType::Unknown, "(not seen)".into()),
+        }
+    }
+}
+
+/// `worker (12)`.
+pub fn label(thread: &ThreadActivity) -> String {
+    format!("{} ({})", name(thread), thread.last.tid)
+}
+
+/// The thread's name, as the kernel has it.
+pub fn name(thread: &ThreadActivity) -> String {
+    let bytes = &thread.last.comm;
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

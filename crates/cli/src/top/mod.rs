@@ -1,0 +1,18 @@
+//! `dwell top`: who runs, who waits, for what, because of whom, right now.
+
+mod explanation;
+mod once;
+mod sampler;
+mod screen;
+
+use std::process::ExitCode;
+
+use crate::args::TopArgs;
+use crate::error::Result;
+use sampler::Sampler;
+
+/// Shows the screen, or prints one interval.
+pub fn run(args: &TopArgs) -> Result<ExitCode> {
+    let sampler = Sampler::open(args)?;
+    if args.once { once::run(args, sampler) } else { screen::run(args, sampler) }
+}

@@ -1,0 +1,134 @@
+//! Takes snapshots at a pace that costs little, of the processes that were asked for.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use dwell_capture::{Snapshots, TaskSnapshot, pids_named};
+use dwell_cgroups::Selection;
+use dwell_live::{Activity, Interval};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::args::TopArgs;
+use crate::belonging;
+use crate::collect::explain;
+use crate::error::{Hinted, Result};
+
+/// The part of a CPU that snapshots may take.
+const BUDGET: f64 = 0.005;
+/// Time between snapshots, without --rate.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Which processes are looked at.
+enum Chosen {
+    All,
+    Pids(Vec<u32>),
+    Named(String),
+    Belonging(Selection),
+}
+
+/// Takes snapshots and adds them up.
+pub struct Sampler {
+    snapshots: Snapshots,
+    activity: Activity,
+    tasks: Vec<TaskSnapshot>,
+    chosen: Chosen,
+    kernel_threads: bool,
+    rate: Option<u32>,
+    /// What a snapshot costs, CPU time: the mean of the last ones.
+    cost: Option<Duration>,
+}
+
+impl Sampler {
+    /// Nothing is taken yet.
+    pub fn open(args: &TopArgs) -> Result<Self> {
+        let chosen = match (belonging::selection(&args.belonging)?, &args.target_process) {
+            (Some(Selection::Machine), _) => Chosen::All,
+            (Some(selection), _) => Chosen::Belonging(selection),
+            (None, Some(name)) => Chosen::Named(name.clone()),
+            (None, None) if args.target_pid.is_empty() => Chosen::All,
+            (None, None) => Chosen::Pids(args.target_pid.clone()),
+        };
+        let sampler = Self {
+            snapshots: Snapshots::open(),
+            activity: Activity::default(),
+            tasks: Vec::new(),
+            chosen,
+            kernel_threads: args.kernel_threads,
+            rate: args.rate,
+            cost: None,
+        };
+        sampler.check()?;
+        Ok(sampler)
+    }
+
+    /// What was asked for is there.
+    fn check(&self) -> Result<()> {
+        let is_there = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).is_dir();
+        match &self.chosen {
+            Chosen::Pids(pids) => match pids.iter().find(|pid| !is_there(pid)) {
+                Some(pid) => Err(Hinted::new(format!("no process {pid} runs")).hint("dwell top without it shows all")),
+                None => Ok(()),
+            },
+            Chosen::Named(name) if pids_named(name, false).is_empty() => {
+                Err(Hinted::new(format!("no process runs a program called {name}"))
+                    .hint("pgrep -a . lists those that run"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether no thread is missing.
+    pub fn is_complete(&self) -> bool {
+        self.snapshots.are_complete()
+    }
+
+    /// Takes a snapshot.
+    pub fn sample(&mut self) -> Result<()> {
+        let before = thread_time();
+        self.snapshots.take(&mut self.tasks).map_err(|error| explain(error, None))?;
+        if let Some(pids) = self.chosen_pids() {
+            self.tasks.retain(|task| pids.contains(&task.pid));
+        }
+        if !self.kernel_threads {
+            self.tasks.retain(|task| task.flags & dwell_capture::KERNEL_THREAD == 0);
+        }
+        self.activity.take(&self.tasks);
+        let cost = thread_time().saturating_sub(before);
+        self.cost = Some(self.cost.map_or(cost, |mean| (mean * 7 + cost) / 8));
+        Ok(())
+    }
+
+    fn chosen_pids(&self) -> Option<HashSet<u32>> {
+        match &self.chosen {
+            Chosen::All => None,
+            Chosen::Pids(pids) => Some(pids.iter().copied().collect()),
+            Chosen::Named(name) => Some(pids_named(name, false).into_iter().collect()),
+            Chosen::Belonging(selection) => Some(selection.pids().into_iter().collect()),
+        }
+    }
+
+    /// Time from one snapshot to the next.
+    pub fn period(&self) -> Duration {
+        match self.rate {
+            Some(rate) => Duration::from_secs(1) / rate,
+            None => self.cost.unwrap_or_default().div_f64(BUDGET).clamp(SHORTEST, LONGEST),
+        }
+    }
+
+    /// The part of a CPU that snapshots take.
+    pub fn cost(&self) -> f64 {
+        self.cost.unwrap_or_default().as_secs_f64() / self.period().as_secs_f64()
+    }
+
+    /// What happened since the last call.
+    pub fn end_interval(&mut self) -> Interval {
+        self.activity.end_interval()
+    }
+}
+
+/// CPU time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}

@@ -1,0 +1,136 @@
+//! What each key does.
+
+use dwell_live::{GroupBy, SortBy};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::look::{Look, Wanted};
+use super::state::{Key, State};
+
+/// What follows from a key.
+pub enum Action {
+    /// The screen changes.
+    Redraw,
+    /// The screen is left.
+    Leave,
+}
+
+/// The keys, for the help.
+pub const KEYS: &[(&str, &str)] = &[
+    ("↑ ↓ PgUp PgDn Home End", "select a row"),
+    ("Enter", "its threads; on a thread: what its process waits for, by a collection of 2 s"),
+    ("Esc ←", "back"),
+    ("e", "explain: collect the selected process for 2 s, and show its summary"),
+    ("c", "collect it for 5 s into the next result folder here (r000th, …)"),
+    ("s S", "order: cpu, queue, blocked, waiting, switches, pid"),
+    ("g", "rows: processes, threads, control groups"),
+    ("/", "only rows with this name or process id; Enter ends, Esc clears it"),
+    ("Space", "freeze, and go on"),
+    ("?", "this help"),
+    ("q", "leave"),
+];
+
+/// Does what the key says.
+pub fn press(state: &mut State, key: KeyEvent) -> Action {
+    if key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'd')) {
+        return Action::Leave;
+    }
+    if state.is_typing {
+        type_filter(state, key.code);
+        return Action::Redraw;
+    }
+    state.message.clear();
+    if state.shows_help {
+        state.shows_help = false;
+        return Action::Redraw;
+    }
+    let page = isize::try_from(state.page).unwrap_or(1);
+    match key.code {
+        KeyCode::Char('q') => return Action::Leave,
+        KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => back(state),
+        _ if state.look.is_some() => scroll_look(state, key.code, page),
+        KeyCode::Up | KeyCode::Char('k') => state.go(-1),
+        KeyCode::Down | KeyCode::Char('j') => state.go(1),
+        KeyCode::PageUp => state.go(-page),
+        KeyCode::PageDown => state.go(page),
+        KeyCode::Home => state.go(isize::MIN),
+        KeyCode::End => state.go(isize::MAX),
+        KeyCode::Enter | KeyCode::Right => enter(state),
+        KeyCode::Char('e') => look(state, Wanted::Summary),
+        KeyCode::Char('c') => look(state, Wanted::Result),
+        KeyCode::Char('s') => state.sort = next(SortBy::ALL, state.sort, 1),
+        KeyCode::Char('S') => state.sort = next(SortBy::ALL, state.sort, SortBy::ALL.len() - 1),
+        KeyCode::Char('g') => regroup(state),
+        KeyCode::Char('/') => state.is_typing = true,
+        KeyCode::Char(' ') => state.is_frozen = !state.is_frozen,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.shows_help = true,
+        _ => {}
+    }
+    Action::Redraw
+}
+
+fn type_filter(state: &mut State, code: KeyCode) {
+    match code {
+        KeyCode::Char(letter) => state.filter.push(letter),
+        KeyCode::Backspace => drop(state.filter.pop()),
+        KeyCode::Esc => {
+            state.filter.clear();
+            state.is_typing = false;
+        }
+        KeyCode::Enter => state.is_typing = false,
+        _ => {}
+    }
+}
+
+/// One step out: of the collection, of the process, of the filter.
+fn back(state: &mut State) {
+    if state.look.take().is_some() {
+        return;
+    }
+    match state.inside.take() {
+        Some(pid) => state.selected = Some(Key::Process(pid)),
+        None => state.filter.clear(),
+    }
+}
+
+fn enter(state: &mut State) {
+    match state.selection() {
+        Some(line) if state.inside.is_none() && state.group_by == GroupBy::Process => {
+            state.inside = Some(line.pid);
+            state.selected = None;
+            state.filter.clear();
+        }
+        Some(_) => look(state, Wanted::Summary),
+        None => {}
+    }
+}
+
+fn look(state: &mut State, wanted: Wanted) {
+    let Some(line) = state.selection() else { return };
+    match Look::start(line.pid, &line.name, wanted) {
+        Ok(look) => state.look = Some(look),
+        Err(error) => state.message = format!("no collection: {error}"),
+    }
+}
+
+fn scroll_look(state: &mut State, code: KeyCode, page: isize) {
+    let Some(look) = &mut state.look else { return };
+    let by = match code {
+        KeyCode::Up | KeyCode::Char('k') => -1,
+        KeyCode::Down | KeyCode::Char('j') => 1,
+        KeyCode::PageUp => -page,
+        KeyCode::PageDown | KeyCode::Char(' ') => page,
+        KeyCode::Home => isize::MIN,
+        _ => 0,
+    };
+    look.scrolled = look.scrolled.saturating_add_signed(by).min(look.lines.len().saturating_sub(1));
+}
+
+fn regroup(state: &mut State) {
+    state.group_by = next(&[GroupBy::Process, GroupBy::Thread, GroupBy::Cgroup], state.group_by, 1);
+    (state.inside, state.selected) = (None, None);
+}
+
+fn next<T: Copy + PartialEq>(all: &[T], now: T, by: usize) -> T {
+    let at = all.iter().position(|it| *it == now).unwrap_or(0);
+    all.get((at + by) % all.len()).copied().unwrap_or(now)
+}

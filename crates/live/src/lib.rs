@@ -1,0 +1,13 @@
+//! What the threads of a machine do right now, by snapshots: pure functions of what `capture` reads and the screen shows.
+//!
+//! The kernel keeps, for each thread, how long it ran and how long it was in the run queue. So the running, runnable and waiting time
+//! between two snapshots are exact. What a thread waited *for* is seen at the snapshots only: a wait that was there at both, without a
+//! switch between them, is certain, every other is an estimate, and its time is counted as such.
+
+mod activity;
+mod rows;
+mod wait;
+
+pub use activity::{Activity, Interval, Sums, ThreadActivity};
+pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
+pub use wait::{Standing, WaitKind, WaitedFor};
