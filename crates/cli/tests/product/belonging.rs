@@ -86,7 +86,7 @@ fn what_joins_later() -> Result<()> {
 fn containers_have_names() -> Result<()> {
     needs_recording()?;
     needs_program("unshare")?;
-    let id = "ab".repeat(32);
+    let id = format!("{:064x}", std::process::id());
     let group = Cgroup::named(&format!("docker-{id}.scope"), "unified", &[], &[])?;
     let folder = TempDir::new()?;
     // The engine's files are the test's own, in a mount namespace of its own.
