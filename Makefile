@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live clean
 
 all: build samples
 
@@ -247,6 +247,11 @@ bench-anatomy:
 bench-latency: build samples
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/latency.py --dwell $(DWELL) $(BENCH_LATENCY) --output docs/benchmarks-latency.md
+
+# What watching the whole machine costs, live and recorded, in docs/benchmarks-live.md; six minutes.
+bench-live: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/live.py --dwell $(DWELL) --output docs/benchmarks-live.md
 
 # What recording without root costs, in docs/benchmarks-unprivileged.md; four minutes.
 bench-unprivileged: build samples

@@ -6,14 +6,14 @@ set -euo pipefail
 
 build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
 samples=(g++ libtbb-dev)
-test=(libomp5-19 redis-server redis-tools nginx-light wrk pigz xz-utils memcached postgresql openmpi-bin libopenmpi-dev python3 util-linux binutils curl gdb openssl openssh-client openssh-server iproute2 mount libcap2-bin libipt2 qemu-user strace libabsl-dev haproxy sysbench)
+test=(libomp5-19 redis-server redis-tools nginx-light wrk pigz xz-utils memcached postgresql openmpi-bin libopenmpi-dev python3 util-linux binutils curl gdb openssl openssh-client openssh-server iproute2 mount libcap2-bin libipt2 qemu-user strace libabsl-dev haproxy sysbench tmux)
 # What programs of samples/cases use.
 test+=(dbus-daemon fuse3 libfuse3-dev libglib2.0-dev libspdlog-dev python3-gi)
 # Guests with other kernels, which scripts/fetch-kernels.sh downloads.
 test+=(qemu-system-x86 busybox-static)
 # Code made at run time: a Java of any making, and node from below.
 command -v javac >/dev/null || test+=(default-jdk-headless)
-bench=(iperf3 linux-perf valgrind)
+bench=(iperf3 linux-perf valgrind htop bpfcc-tools)
 command -v go >/dev/null || bench+=(golang-go)
 dist=(binutils dpkg-dev git libcap2-bin lintian mmdebstrap mount util-linux xz-utils)
 

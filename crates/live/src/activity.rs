@@ -82,6 +82,8 @@ struct Watched {
     last: TaskSnapshot,
     sums: Sums,
     waited_for: Vec<(WaitedFor, u64)>,
+    /// What it waited for when it was last seen to.
+    last_wait: Option<WaitedFor>,
     /// Counted as running or runnable because it stood so at both snapshots; the kernel's account has it later.
     ahead_running_ns: u64,
     ahead_runnable_ns: u64,
@@ -146,6 +148,7 @@ impl Watched {
             last: *task,
             sums: Sums::default(),
             waited_for: Vec::new(),
+            last_wait: None,
             ahead_running_ns: 0,
             ahead_runnable_ns: 0,
             seen: 0,
@@ -184,8 +187,12 @@ impl Watched {
         const UNSEEN: WaitedFor = WaitedFor { kind: WaitKind::Other, syscall: -1, object: 0 };
         let waited_for = match (now, before) {
             (Standing::Waiting(waited_for), _) | (_, Standing::Waiting(waited_for)) => waited_for,
-            _ => UNSEEN,
+            // A busy thread waits shortly, mostly for the same.
+            _ => self.last_wait.unwrap_or(UNSEEN),
         };
+        if let Standing::Waiting(waited_for) = now {
+            self.last_wait = Some(waited_for);
+        }
         self.sums.waiting_ns += ns;
         self.sums.waits_ns[waited_for.kind as usize] += ns;
         self.sums.estimated_ns += if is_certain { 0 } else { ns };
@@ -262,7 +269,7 @@ mod tests {
 
     #[test]
     fn waits_are_what_is_left_of_the_kernels_accounts() {
-        let lock = |time, accounts| at(time, accounts, 202, 1);
+        let lock = |time, accounts| TaskSnapshot { arguments: [64, 128, 2], ..at(time, accounts, 202, 1) };
         let thread = sums(&[lock(100, (5, 1, 3)), lock(200, (5, 1, 3)), lock(300, (25, 11, 9))]);
         let Sums { running_ns, runnable_ns, waiting_ns, estimated_ns, switches, waits_ns } = thread.sums;
         assert_eq!((running_ns, runnable_ns, waiting_ns, switches), (20 * MS, 10 * MS, 170 * MS, 6));

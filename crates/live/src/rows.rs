@@ -74,9 +74,9 @@ pub struct Top<'i> {
     pub thread: &'i ThreadActivity,
 }
 
-/// Whether somebody may be at fault for such a wait: a sleep, an event loop and a shell wait as they should.
+/// Whether somebody may be at fault for such a wait: a sleep, an event loop, an idle worker and a shell wait as they should.
 fn is_blocked(kind: WaitKind) -> bool {
-    !matches!(kind, WaitKind::Sleep | WaitKind::Poll | WaitKind::Child | WaitKind::Signal)
+    !matches!(kind, WaitKind::Condition | WaitKind::Sleep | WaitKind::Poll | WaitKind::Child | WaitKind::Signal)
 }
 
 impl<'i> Row<'i> {
@@ -121,7 +121,12 @@ fn top<'i>(threads: &[&'i ThreadActivity]) -> Option<Top<'i>> {
             }
         }
     }
-    let best = all.into_iter().max_by_key(|((_, waited_for), (ns, ..))| (is_blocked(waited_for.kind), *ns));
+    // Of waits that are nobody's fault, the one of the busiest thread says more than the longest.
+    let rank = |waited_for: &WaitedFor, ns: u64, thread: &ThreadActivity| match is_blocked(waited_for.kind) {
+        true => (true, ns, 0),
+        false => (false, thread.sums.running_ns + thread.sums.runnable_ns, ns),
+    };
+    let best = all.into_iter().max_by_key(|((_, waited_for), (ns, _, thread))| rank(waited_for, *ns, thread));
     best.map(|((_, waited_for), (ns, _, thread))| Top { waited_for, ns, thread })
 }
 

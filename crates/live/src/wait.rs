@@ -58,8 +58,10 @@ macro_rules! wait_kinds {
 }
 
 wait_kinds! {
-    /// A lock, a condition variable or anything else that stands on a futex or semaphore.
+    /// A lock that somebody else has.
     Lock = "lock", "lock";
+    /// Another thread in another way: a condition variable, a semaphore, the end of a thread. Idle workers wait so.
+    Condition = "condition", "condition";
     /// Data from or to a socket, or a connection.
     Network = "network", "network";
     /// One of several descriptors: poll, select, epoll.
@@ -105,6 +107,21 @@ impl Standing {
     }
 }
 
+/// Whether the futex is a lock's: what its word is expected to be is what locks have in theirs while somebody waits, 2 or 3 (glibc's
+/// and Rust's), or a bit beside the owner (robust ones, musl's); or the kernel hands it over (FUTEX_LOCK_PI).
+fn is_lock(task: &TaskSnapshot) -> bool {
+    const COMMAND: u64 = 0x7f;
+    let expected = task.arguments[2] as u32;
+    let hands_over = matches!(task.arguments[1] & COMMAND, futex_command::LOCK_PI | futex_command::LOCK_PI2);
+    hands_over || expected | 1 == 3 || expected & 0x8000_0000 != 0
+}
+
+/// include/uapi/linux/futex.h.
+mod futex_command {
+    pub const LOCK_PI: u64 = 6;
+    pub const LOCK_PI2: u64 = 13;
+}
+
 fn kind_of(task: &TaskSnapshot, call: Option<&Syscall>) -> WaitKind {
     if task.state & (state::STOPPED | state::TRACED) != 0 {
         return WaitKind::Signal;
@@ -119,7 +136,9 @@ fn kind_of(task: &TaskSnapshot, call: Option<&Syscall>) -> WaitKind {
         };
     };
     match call.kind {
-        CallKind::Futex | CallKind::FileLock | CallKind::Semaphore => WaitKind::Lock,
+        CallKind::Futex if is_lock(task) => WaitKind::Lock,
+        CallKind::FileLock => WaitKind::Lock,
+        CallKind::Futex | CallKind::Semaphore => WaitKind::Condition,
         CallKind::Network => WaitKind::Network,
         CallKind::Poll => WaitKind::Poll,
         CallKind::Sleep => WaitKind::Sleep,
@@ -153,7 +172,7 @@ mod tests {
         assert_eq!(Standing::of(&task), Standing::Running);
         assert_eq!(Standing::of(&TaskSnapshot::zeroed()), Standing::Runnable);
         let kinds = [
-            (202, 1, WaitKind::Lock),
+            (202, 1, WaitKind::Condition),
             (230, 1, WaitKind::Sleep),
             (232, 1, WaitKind::Poll),
             (45, 1, WaitKind::Network),
@@ -167,6 +186,19 @@ mod tests {
         ];
         for (syscall, state, kind) in kinds {
             assert_eq!(waiting(syscall, state, 0), kind, "system call {syscall}, state {state}");
+        }
+        for (operation, expected, kind) in [
+            (128, 2, WaitKind::Lock),
+            (137, 0, WaitKind::Condition),
+            (134, 0, WaitKind::Lock),
+            (128, 0x8000_0012, WaitKind::Lock),
+        ] {
+            let arguments = [0x1000, operation, expected];
+            let task = TaskSnapshot { syscall: 202, state: 1, arguments, ..TaskSnapshot::zeroed() };
+            assert!(
+                matches!(Standing::of(&task), Standing::Waiting(waited) if waited.kind == kind),
+                "{operation} {expected}"
+            );
         }
         assert_eq!(waiting(-1, 0x402, task_flag::KERNEL_THREAD), WaitKind::Other);
         assert_eq!(waiting(-1, 2, task_flag::KERNEL_THREAD | task_flag::IOWAIT), WaitKind::Disk);

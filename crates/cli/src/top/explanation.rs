@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dwell_capture::{WaitTarget, on_descriptor, on_futex};
 use dwell_live::{Interval, Row, Standing, ThreadActivity, Top, WaitKind, WaitedFor};
-use dwell_model::{ObjectType, Syscall};
+use dwell_model::{CallKind, ObjectType, Syscall};
 
 /// Holders of holders that are followed.
 const DEEPEST: usize = 4;
@@ -48,6 +48,7 @@ impl<'i> Threads<'i> {
             _ if row.sums.runnable_ns > row.blocked_ns() && row.sums.runnable_ns > row.sums.running_ns / 4 => {
                 "ready, but other threads have the CPUs".to_owned()
             }
+            WaitKind::Condition if target.object_type == ObjectType::Futex => String::new(),
             WaitKind::Sleep | WaitKind::Poll | WaitKind::Child | WaitKind::Signal => String::new(),
             _ => self.sentence(thread, &target, 0),
         };
@@ -80,9 +81,13 @@ impl<'i> Threads<'i> {
         let named = |object_type, name: String| WaitTarget { object_type, name, holder: 0 };
         let call = || Syscall::name_of(waited_for.syscall);
         match waited_for.kind {
-            WaitKind::Lock if is_now && Syscall::kind_of(waited_for.syscall) == dwell_model::CallKind::Futex => {
+            WaitKind::Lock if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex => {
                 on_futex(&thread.last, is_thread)
             }
+            WaitKind::Condition if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex => {
+                on_futex(&thread.last, is_thread)
+            }
+            WaitKind::Condition => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
             WaitKind::Lock => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
             WaitKind::Network | WaitKind::Stream => on_descriptor(pid, waited_for.object as i32),
             WaitKind::Disk if waited_for.object != 0 => on_descriptor(pid, waited_for.object as i32),

@@ -76,12 +76,17 @@ pub fn view(args: &TopArgs, interval: &Interval, sampler: &Sampler) -> View {
     }
     let threads = Threads::of(interval);
     let shown = rows.iter().map(|row| Row { depth: 0, values: values(row, by, &threads) }).collect();
-    View {
-        columns: COLUMNS.to_vec(),
-        rows: shown,
-        notes: notes(interval, sampler, all - rows.len()),
-        ..View::default()
-    }
+    View { columns: columns(by), rows: shown, notes: notes(interval, sampler, all - rows.len()), ..View::default() }
+}
+
+/// On a terminal threads are told apart by their own names and ids.
+fn columns(by: GroupBy) -> Vec<Column> {
+    let is_shown = |column: &Column| match column.id {
+        "tid" | "thread" => by == GroupBy::Thread,
+        "threads" => by != GroupBy::Thread,
+        _ => !column.detail,
+    };
+    COLUMNS.into_iter().map(|column| Column { detail: !is_shown(&column), ..column }).collect()
 }
 
 fn values(row: &Rows<'_>, by: GroupBy, threads: &Threads<'_>) -> Vec<Value> {

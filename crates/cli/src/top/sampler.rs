@@ -1,7 +1,7 @@
 //! Takes snapshots at a pace that costs little, of the processes that were asked for.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dwell_capture::{Snapshots, TaskSnapshot, pids_named};
 use dwell_cgroups::Selection;
@@ -18,6 +18,8 @@ const BUDGET: f64 = 0.005;
 /// Time between snapshots, without --rate.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
+/// How often the chosen processes are looked up.
+const LOOK_UP: Duration = Duration::from_secs(1);
 
 /// Which processes are looked at.
 enum Chosen {
@@ -33,6 +35,8 @@ pub struct Sampler {
     activity: Activity,
     tasks: Vec<TaskSnapshot>,
     chosen: Chosen,
+    /// Their processes, and when they were looked up.
+    pids: Option<(Instant, HashSet<u32>)>,
     kernel_threads: bool,
     rate: Option<u32>,
     /// What a snapshot costs, CPU time: the mean of the last ones.
@@ -54,6 +58,7 @@ impl Sampler {
             activity: Activity::default(),
             tasks: Vec::new(),
             chosen,
+            pids: None,
             kernel_threads: args.kernel_threads,
             rate: args.rate,
             cost: None,
@@ -86,17 +91,30 @@ impl Sampler {
     /// Takes a snapshot.
     pub fn sample(&mut self) -> Result<()> {
         let before = thread_time();
+        let looked_up = self.pids.as_ref().map(|(since, _)| *since);
         self.snapshots.take(&mut self.tasks).map_err(|error| explain(error, None))?;
-        if let Some(pids) = self.chosen_pids() {
-            self.tasks.retain(|task| pids.contains(&task.pid));
+        if !matches!(self.chosen, Chosen::All) {
+            self.look_up_chosen();
+            let pids = self.pids.as_ref().map(|(_, pids)| pids);
+            self.tasks.retain(|task| pids.is_some_and(|pids| pids.contains(&task.pid)));
         }
         if !self.kernel_threads {
             self.tasks.retain(|task| task.flags & dwell_capture::KERNEL_THREAD == 0);
         }
         self.activity.take(&self.tasks);
+        if self.pids.as_ref().map(|(since, _)| *since) != looked_up {
+            return Ok(()); // this one cost more than the others will
+        }
         let cost = thread_time().saturating_sub(before);
         self.cost = Some(self.cost.map_or(cost, |mean| (mean * 7 + cost) / 8));
         Ok(())
+    }
+
+    /// Looking them up costs more than a snapshot: what joins is seen a moment later.
+    fn look_up_chosen(&mut self) {
+        if self.pids.as_ref().is_none_or(|(since, _)| since.elapsed() >= LOOK_UP) {
+            self.pids = self.chosen_pids().map(|pids| (Instant::now(), pids));
+        }
     }
 
     fn chosen_pids(&self) -> Option<HashSet<u32>> {

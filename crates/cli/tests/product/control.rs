@@ -39,7 +39,7 @@ impl Steered {
         let options = [options, &["--target-pid", &pid]].concat();
         let collecting = Running::start(&mut collect(folder.path(), &options, &[]))?;
         let steered = Self { folder, collecting, _program: program };
-        wait_for("the collection", || steered.status().ok().filter(|status| status["events"] != 0))?;
+        wait_for("the collection", || steered.status().ok().filter(|status| status["events"].as_u64() > Some(100)))?;
         Ok(steered)
     }
 

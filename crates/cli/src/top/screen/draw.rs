@@ -34,6 +34,7 @@ const COLUMNS: &[Column] = &[
     Column { title: "RUN", ns: |sums| sums.running_ns, from: 0 },
     Column { title: "QUEUE", ns: |sums| sums.runnable_ns, from: 0 },
     Column { title: "LOCK", ns: |sums| waits(sums, WaitKind::Lock), from: 60 },
+    Column { title: "COND", ns: |sums| waits(sums, WaitKind::Condition), from: 90 },
     Column { title: "NET", ns: |sums| waits(sums, WaitKind::Network), from: 60 },
     Column { title: "DISK", ns: |sums| waits(sums, WaitKind::Disk) + waits(sums, WaitKind::PageFault), from: 60 },
     Column { title: "PIPE", ns: |sums| waits(sums, WaitKind::Stream), from: 100 },

@@ -26,7 +26,8 @@ pub struct Look {
     pub scrolled: usize,
     said: Receiver<String>,
     child: Child,
-    _folder: Option<TempDir>,
+    /// Where its result is, if that goes with it.
+    folder: Option<TempDir>,
 }
 
 impl Look {
@@ -54,7 +55,7 @@ impl Look {
             });
         }
         let title = format!("{name} ({pid})");
-        Ok(Self { title, lines: Vec::new(), scrolled: 0, said, child, _folder: folder })
+        Ok(Self { title, lines: Vec::new(), scrolled: 0, said, child, folder })
     }
 
     /// Takes what it has said meanwhile. Whether there is anything new.
@@ -63,7 +64,10 @@ impl Look {
         loop {
             match self.said.try_recv() {
                 Ok(text) => {
-                    self.lines.extend(text.lines().map(str::to_owned));
+                    // What it proposes next is about the result, which goes.
+                    let is_passing = self.folder.is_some();
+                    let kept = text.lines().take_while(|line| !is_passing || *line != "Next");
+                    self.lines.extend(kept.map(str::to_owned));
                     is_new = true;
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return is_new,
