@@ -12,8 +12,9 @@ use super::{AnalyzeArgs, BelongingArgs, IntervalArg, SshTarget, StartAt, interva
 
 pub const COLLECT_EXAMPLES: &str = "\
 Examples:
-  sudo dwell collect threading -- ./app --its args
-  sudo dwell collect threading --target-process nginx --duration 10s
+  sudo dwell collect -- ./app --its args       # is `dwell collect threading -- …`
+  sudo dwell collect --target-process nginx --duration 10s
+  sudo dwell collect --all --duration 10s      # the whole machine
   sudo dwell collect latency -- ./app
 
 `dwell collect threading --help` has all options and more examples.";

@@ -29,6 +29,8 @@ mod target;
 mod top;
 mod view;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -103,7 +105,7 @@ pub enum Command {
     /// Run or attach to a program and record what its threads do; then print what is wrong with it.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = COLLECT_EXAMPLES)]
     Collect {
-        /// Which analysis.
+        /// Which analysis [default: threading].
         #[command(subcommand)]
         analysis: Analysis,
     },
@@ -214,6 +216,21 @@ pub enum DocsPart {
     System,
 }
 
+/// The words of the command line, with the analysis that is meant where `collect` is followed by options at once:
+/// `dwell collect -- ./app` is `dwell collect threading -- ./app`.
+pub fn words() -> Vec<OsString> {
+    with_analysis(std::env::args_os().collect())
+}
+
+fn with_analysis(mut words: Vec<OsString>) -> Vec<OsString> {
+    const USUAL: &str = "threading";
+    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-') && word != "-h" && word != "--help";
+    if words.get(1).is_some_and(|word| word == "collect") && words.get(2).is_some_and(is_option) {
+        words.insert(2, USUAL.into());
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -246,6 +263,18 @@ mod tests {
         assert_eq!(args.command, ["ls", "--quiet", "--", "x"]);
         assert_eq!(args.duration, Some(10_000_000_000));
         assert!(!args.quiet);
+    }
+
+    #[test]
+    fn the_usual_analysis_needs_no_name() {
+        let words = |line: &str| with_analysis(line.split_whitespace().map(OsString::from).collect());
+        for line in ["dwell collect -- ls", "dwell collect -p 1", "dwell collect --all -d 1"] {
+            assert!(Cli::try_parse_from(words(line)).is_ok(), "{line}");
+            assert_eq!(words(line)[2], "threading");
+        }
+        for line in ["dwell collect --help", "dwell collect", "dwell collect latency -- ls", "dwell report -h"] {
+            assert_eq!(words(line).len(), line.split_whitespace().count(), "{line}");
+        }
     }
 
     #[test]
