@@ -35,6 +35,16 @@ constants! {
     FUTEX_WAITERS: u32 = 0x80000000, FUTEX_WAITERS;
     /// The owner's id in such a word.
     FUTEX_TID_MASK: u32 = 0x3fffffff, FUTEX_TID_MASK;
+    /// What a waiter expects in the word of a mutex (glibc since 2.25, sysdeps/x86/nptl/bits/).
+    MUTEX_CONTENDED: u32 = 2, MUTEX_CONTENDED;
+    /// Where the owner is, behind pthread_mutex_t.__lock.
+    MUTEX_OWNER: u64 = 8, MUTEX_OWNER;
+    /// What a waiter expects in the words of a read/write lock that is written: 1 | PTHREAD_RWLOCK_FUTEX_USED.
+    RWLOCK_WRITTEN: u32 = 3, RWLOCK_WRITTEN;
+    /// Where __cur_writer is, behind __wrphase_futex, which is a multiple of 8.
+    RWLOCK_PHASE_WRITER: u64 = 16, RWLOCK_PHASE_WRITER;
+    /// Where it is behind __writers_futex.
+    RWLOCK_WRITER_WRITER: u64 = 12, RWLOCK_WRITER_WRITER;
 
     /// Bit of a switch's state, TASK_UNINTERRUPTIBLE: no signal ends the wait.
     STATE_UNINTERRUPTIBLE: u32 = 2, STATE_UNINTERRUPTIBLE;

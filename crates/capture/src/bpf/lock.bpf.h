@@ -8,17 +8,10 @@
 
 #include "record.bpf.h"
 
-/* glibc since 2.25, sysdeps/x86/nptl/bits/: what a waiter expects in the word tells which lock it is of. */
-#define MUTEX_CONTENDED      2
-#define MUTEX_OWNER          8  /* behind pthread_mutex_t.__lock */
-#define RWLOCK_WRITTEN       3  /* 1 | PTHREAD_RWLOCK_FUTEX_USED */
-#define RWLOCK_PHASE_WRITER  16 /* __cur_writer behind __wrphase_futex, which is a multiple of 8 */
-#define RWLOCK_WRITER_WRITER 12 /* … behind __writers_futex */
-
 /*
  * The owner of the lock at `address` for a thread that blocks in futex(2), in the owner's own pid namespace; 0 = not known.
  * `detail` is that of a record_switch. Robust locks and those of musl have the owner's id in the word itself, as the kernel
- * wants it of those that inherit priorities. A global function, so that the verifier looks at it once.
+ * wants it of those that inherit priorities. stacks/lock_owner.rs is the same in user space. A global function, so that the verifier looks at it once.
  */
 __noinline u32 lock_owner(u64 address, u64 detail)
 {

@@ -2,10 +2,10 @@
 //! look up while it still can.
 
 use bytemuck::{bytes_of, pod_read_unaligned};
-use dwell_model::Delay;
+use dwell_model::{Delay, Syscall};
 use dwell_store::raw::wire::{
-    DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, THREAD_SEEDED, ThreadExitRecord, ThreadLeftRecord,
-    ThreadNewRecord, kind, object_kind,
+    DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord,
+    ThreadLeftRecord, ThreadNewRecord, kind, object_kind, switch_flag,
 };
 use dwell_store::raw::{Record, c_string, prefix};
 
@@ -17,6 +17,7 @@ use crate::kernel::perf::Mapping;
 use crate::output::recorder::Recorder;
 use crate::programs::belongings::Belongings;
 use crate::programs::process_lifetimes::Lives;
+use crate::stacks::lock_owner::lock_owner;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
 
@@ -183,11 +184,26 @@ pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
             let exit = prefix(bytes).map(|left| drained.left(&left));
             exit.iter().for_each(|exit| take_record(drained, bytes_of(exit)));
         }
+        kind::SWITCH => {
+            let known = seeded_wait(bytes);
+            drained.record(&header, known.as_ref().map_or(bytes, bytes_of));
+        }
         _ => {
             let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));
             drained.record(&header, fault.as_ref().map_or(bytes, bytes_of));
         }
     }
+}
+
+/// The record of a thread that waited for a lock before it was recorded, with the lock's owner: the kernel side reads no other thread's
+/// memory than the current one's.
+fn seeded_wait(bytes: &[u8]) -> Option<SwitchRecord> {
+    const FUTEX: i32 = Syscall::number_of("futex");
+    let is_wait = |it: &SwitchRecord| it.flags & switch_flag::SEEDED != 0 && it.syscall == FUTEX && it.owner == 0;
+    let mut record = prefix::<SwitchRecord>(bytes).filter(is_wait)?;
+    let _looking = dwell_rights::raise(&[dwell_rights::PTRACE]);
+    record.owner = lock_owner(record.h.tid, record.object, record.detail);
+    Some(record)
 }
 
 /// The record of a page fault.

@@ -2,16 +2,10 @@
 
 use dwell_model::ObjectType;
 use dwell_store::raw::wire::TaskSnapshot;
+use dwell_wire::MUTEX_CONTENDED;
 
 use crate::programs::proc;
-use crate::stacks::waiting::words_of;
-
-// include/uapi/linux/futex.h
-const COMMAND: u64 = 0x7f;
-const LOCK_PI: [u64; 2] = [6, 13];
-const TID_MASK: u32 = 0x3fff_ffff;
-/// What glibc's mutexes, and Rust's, have in their word while somebody waits.
-const CONTENDED: u32 = 2;
+use crate::stacks::lock_owner::lock_owner;
 
 /// What a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,31 +22,21 @@ pub struct WaitTarget {
 pub fn on_futex(task: &TaskSnapshot, is_thread: impl Fn(u32) -> bool) -> WaitTarget {
     let _tracing = dwell_rights::raise(&[dwell_rights::PTRACE]);
     let [address, operation, expected] = task.arguments;
-    let words = words_of(task.tid, address & !7, 3);
-    let word = |at: u64| {
-        let word = words.get(usize::try_from(at / 8).unwrap_or(usize::MAX)).copied().unwrap_or(0);
-        (word >> (at % 8 * 8)) as u32
-    };
-    let begin = address % 8;
-    let value = word(begin);
-    if LOCK_PI.contains(&(operation & COMMAND)) {
-        return target(ObjectType::Mutex, address, Some(value & TID_MASK).filter(|tid| is_thread(*tid)));
-    }
     // glibc: a thread that is joined has its id in its word (struct pthread, tid) until it has ended.
-    if expected as u32 == value && is_thread(value) && value != CONTENDED {
-        return WaitTarget { object_type: ObjectType::ThreadJoin, name: format!("thread {value}"), holder: value };
+    let joined = expected as u32;
+    if is_thread(joined) && joined != MUTEX_CONTENDED {
+        return WaitTarget { object_type: ObjectType::ThreadJoin, name: format!("thread {joined}"), holder: joined };
     }
-    // glibc: int __lock, unsigned __count, int __owner (struct __pthread_mutex_s).
-    let owner = word(begin + 8);
-    if expected as u32 == CONTENDED && is_thread(owner) {
-        return target(ObjectType::Mutex, address, Some(owner));
+    let owner = lock_owner(task.tid, address, operation & 0xffff_ffff | expected << 32);
+    if is_thread(owner) {
+        return target(ObjectType::Mutex, address, owner);
     }
-    target(ObjectType::Futex, address, None)
+    target(ObjectType::Futex, address, 0)
 }
 
-fn target(object_type: ObjectType, address: u64, holder: Option<u32>) -> WaitTarget {
+fn target(object_type: ObjectType, address: u64, holder: u32) -> WaitTarget {
     let what = object_type.title().to_lowercase();
-    WaitTarget { object_type, name: format!("{what} {address:#x}"), holder: holder.unwrap_or(0) }
+    WaitTarget { object_type, name: format!("{what} {address:#x}"), holder }
 }
 
 /// What descriptor `fd` of process `pid` stands for.

@@ -2,5 +2,6 @@
 //! Takes mappings and registers; gives tables in the maps of the hooks, and frames.
 //! It does not name functions, and parses no debug information: the crates resolve and unwind do.
 
+pub mod lock_owner;
 pub mod unwinding;
 pub mod waiting;

@@ -11,6 +11,7 @@ use super::stacks::Stacks;
 use super::threads::{Seen, Target, Thread, class, is_same};
 use crate::clock::monotonic_ns;
 use crate::drain::drained::{Drained, take_record};
+use crate::stacks::lock_owner::lock_owner;
 use crate::stacks::unwinding::Unwinding;
 use crate::stacks::waiting;
 
@@ -28,7 +29,10 @@ pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn 
             let is_file = object.kind == object_kind::FILE && !locks;
             Target { object: object.key, is_file, wakes: object.can_wake(), ..none }
         }
-        SyscallClass::Futex => Target { object: first, detail: second & 0xffff_ffff | third << 32, ..none },
+        SyscallClass::Futex => {
+            let detail = second & 0xffff_ffff | third << 32;
+            Target { object: first, detail, owner: lock_owner(holder.tid, first, detail), ..none }
+        }
         SyscallClass::FutexVector => {
             let words = waiting::words_of(holder.tid, first, 2);
             let (value, address) = (words.first().copied().unwrap_or(0), words.get(1).copied().unwrap_or(0));

@@ -52,6 +52,8 @@ pub struct Target {
     pub object: u64,
     /// As in SwitchRecord.
     pub detail: u64,
+    /// As in SwitchRecord.
+    pub owner: u32,
     /// It is for the pages of a file.
     pub is_file: bool,
     /// Other threads' calls on the object can end the wait: it is a pipe, a socket or a counter.
@@ -372,7 +374,7 @@ fn switch(stamp: Stamp) -> SwitchRecord {
 fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: Target) {
     let number = call.map_or(-1, |call| call.number);
     record.syscall = number;
-    (record.object, record.detail) = (target.object, target.detail);
+    (record.object, record.detail, record.owner) = (target.object, target.detail, target.owner);
     let short = i16::try_from(number).unwrap_or(-1);
     let syncs = Syscall::kind_of(short) == CallKind::FileSync;
     record.state = match Syscall::kind_of(short) {

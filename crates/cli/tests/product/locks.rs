@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, Running, number, root, sample, text};
+use crate::recording::{Recording, Running, collect, needs_recording, number, root, sample, text, wait_for};
+use crate::top::{HELD, build};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -17,6 +20,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("locks::creation_sites", creation_sites),
         Case::new("locks::programs_that_create_without_end_are_left_alone", created_without_end),
         Case::new("locks::without_bpf_neither_is_told", without_bpf),
+        Case::new("locks::held_since_before", || held_since_before("bpf")),
+        Case::new("locks::held_since_before_without_bpf", || held_since_before("perf")),
     ]
 }
 
@@ -32,7 +37,7 @@ const AROUND: f64 = 0.25;
 fn futile_wakeups(loops: usize) -> Result<()> {
     let mut busy = Vec::new();
     for _ in 0..loops {
-        busy.push(Running::start(std::process::Command::new("sh").args(["-c", "while :; do :; done"]))?);
+        busy.push(Running::start(Command::new("sh").args(["-c", "while :; do :; done"]))?);
     }
     let recording = Recording::of(&[], &[&sample("futile_wakeups")?])?;
     drop(busy);
@@ -114,5 +119,23 @@ fn without_bpf() -> Result<()> {
             ensure!(row[column].is_null(), "{column} is {} without BPF", row[column]);
         }
     }
+    Ok(())
+}
+
+/// Who attaches to a program that stands is told who has the lock, since when nobody was looking.
+fn held_since_before(source: &str) -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let program = Running::start(&mut Command::new(build(folder.path(), "boss", HELD)?))?;
+    let pid = program.pid().to_string();
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).ok().map(Iterator::count);
+    wait_for("the workers", || threads().filter(|threads| *threads == 4))?;
+    let options = ["--target-pid", &pid, "--duration", "1s", "--source", source];
+    let output = Running::start(&mut collect(folder.path(), &options, &[]))?.finish()?;
+    let recording = Recording::in_folder(folder, output)?;
+    let causes = recording.rows(&["explain"])?;
+    let first = causes.first().context("no cause")?;
+    ensure!(text(first, "who").contains("boss") && text(first, "kind") == "slept", "{first}");
+    ensure!(number(first, "wait_ns")? > 2.5e9, "three workers waited for a second: {first}");
     Ok(())
 }

@@ -23,8 +23,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A boss holds a mutex and sleeps, three workers wait for it, and a fourth thread waits for the first worker.
-const HELD: &str = r#"
+/// A boss holds a mutex and sleeps, and three workers wait for it.
+pub const HELD: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ int main(void) {
 }
 "#;
 
-fn build(folder: &Path, name: &str, source: &str) -> Result<PathBuf> {
+pub fn build(folder: &Path, name: &str, source: &str) -> Result<PathBuf> {
     let compiler = needs_program("cc")?;
     let (path, file) = (folder.join(name), folder.join(format!("{name}.c")));
     fs::write(&file, source)?;
