@@ -26,7 +26,8 @@ pub fn run(args: &ControlArgs) -> Result<ExitCode> {
     let folder = match path {
         Some(path) => path,
         None => ResultFolder::latest(Path::new(".")).ok_or_else(|| {
-            Hinted::new("there is no result in this folder").hint("name its folder: dwell control PATH status")
+            Hinted::new("there is no result in this folder that you may read")
+                .hint("sudo dwell control status, where it is collected under sudo; or name its folder: dwell control PATH status")
         })?,
     };
     let reply = ask(&folder, &request)?;
