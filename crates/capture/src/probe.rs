@@ -8,11 +8,13 @@ use dwell_model::Notice;
 use dwell_rights::{BPF, PERFMON, Right};
 use dwell_wire::Scope;
 
+use crate::drain::source::Targets;
 use crate::error::{Error, Result};
 use crate::hooks::families::Hooks;
 use crate::kernel::loading;
 use crate::kernel::requirements;
 use crate::options::{Launch, Options, Target};
+use crate::topics::task_probes::Places;
 use crate::unprivileged;
 
 /// What loading hooks takes.
@@ -35,7 +37,8 @@ pub struct Capability {
 pub fn probe() -> Vec<Capability> {
     let hooks = {
         let _raised = dwell_rights::raise(&TO_LOAD);
-        Hooks::load(&Options::new(Target::Launch(Launch::default())))
+        let nothing = Targets { pids: &[], launching: false, probes: &Places::default(), libraries: &[] };
+        Hooks::load(&Options::new(Target::Launch(Launch::default())), &nothing)
     };
     let (detail, remedy) = match &hooks {
         Ok(_) => ("context switches, threads: loaded".to_owned(), None),
