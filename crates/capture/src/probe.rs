@@ -1,6 +1,5 @@
 //! What can be tried only, not read from files, for `dwell doctor`.
 
-use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 
 use bytemuck::Zeroable as _;
@@ -87,8 +86,7 @@ fn joined(notices: &[Notice]) -> String {
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     let _raised = dwell_rights::raise(&TO_LOAD);
     requirements::check()?;
-    let threads = loading::load("threads", &HashMap::new(), &Scope::zeroed())?;
-    let shared = loading::share_maps(&threads.object)?;
+    let shared = loading::make_maps(&Scope::zeroed())?;
     let (mut hooks, mut notices) = (Vec::new(), Vec::new());
     for (family, _) in loading::FAMILIES {
         let loaded = match loading::load(family, &shared, &Scope::zeroed()) {

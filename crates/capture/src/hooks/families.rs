@@ -4,7 +4,7 @@
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use bytemuck::bytes_of;
@@ -30,6 +30,7 @@ use crate::kernel::loading;
 use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
 use crate::kernel::namespace;
+use crate::kernel::perf;
 use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
@@ -47,6 +48,8 @@ pub struct Hooks {
     pub(super) threads: Object,
     /// What was loaded and is not attached yet.
     ready: Outcomes,
+    /// Until the threads have their clocks.
+    idle_event: Option<OwnedFd>,
     optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
@@ -79,9 +82,10 @@ impl Hooks {
         machine::check_descriptors()?;
         let rings = make_rings()?;
         let scope = namespace::scope(options.own_only)?;
-        let shared = loading::make_maps("threads", &scope)?;
+        let shared = loading::make_maps(&scope)?;
         let wanted = wanted::families(options, targets);
-        let (mut ready, filled) = at_once::load(&wanted, &shared, &scope, || fill_rings(&shared, &rings));
+        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings));
+        let (mut ready, (idle_event, filled)) = at_once::load(&wanted, &shared, &scope, waits);
         let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
         filled?;
         let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
@@ -100,6 +104,7 @@ impl Hooks {
         let mut hooks = Self {
             threads,
             ready,
+            idle_event,
             optional: Vec::new(),
             sockets: None,
             links: Vec::new(),
@@ -157,6 +162,7 @@ impl Hooks {
     /// Samples the running code of `pids` and of what they create.
     pub fn sample(&mut self, pids: &[u32]) {
         let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
+        self.idle_event = None;
         if let Some(Err(notice)) = begun {
             self.notices.push(notice);
         }

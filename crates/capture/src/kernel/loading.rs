@@ -36,8 +36,9 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 17] = [
+pub static FAMILIES: [(&str, &[u8]); 18] = [
     family!("namespace"),
+    family!("maps"),
     family!("threads"),
     family!("switch"),
     family!("waking"),
@@ -208,13 +209,10 @@ fn is_shared(map: &str) -> bool {
     !map.ends_with("_buffer") && !map.contains('.')
 }
 
-/// Makes the maps that all families share, which family `name` has: none of its programs is loaded.
-pub fn make_maps(name: &'static str, scope: &Scope) -> Result<HashMap<String, MapHandle>> {
-    let failed = |source| Error::Bpf { what: format!("loading the {name} hooks"), source };
-    let mut open = open(name)?;
-    open.progs_mut().for_each(|mut program| {
-        program.set_autoload(false);
-    });
+/// Makes the maps that all families share.
+pub fn make_maps(scope: &Scope) -> Result<HashMap<String, MapHandle>> {
+    let failed = |source| Error::Bpf { what: "loading the threads hooks".into(), source };
+    let mut open = open("maps")?;
     prepare(&mut open, &HashMap::new(), scope)?;
     for mut map in open.maps_mut() {
         if !is_shared(&map.name().to_string_lossy()) {
@@ -226,7 +224,7 @@ pub fn make_maps(name: &'static str, scope: &Scope) -> Result<HashMap<String, Ma
 }
 
 /// The maps that other families share with `object`.
-pub fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
+fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
     let failed = |source| Error::Bpf { what: "sharing maps".into(), source };
     let named = object.maps().filter(|map| is_shared(&map.name().to_string_lossy()));
     named
