@@ -27,3 +27,29 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
     ];
     all.into_iter().filter(|(_, wanted)| *wanted).map(|(family, _)| family).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::kernel::loading::FAMILIES;
+    use crate::options::{Launch, Target};
+    use crate::topics::task_probes::Places;
+
+    #[test]
+    fn each_is_loaded_once_and_has_an_object() {
+        let mut options = Options::new(Target::Launch(Launch::default()));
+        let libraries = [PathBuf::from("libc.so.6")];
+        let targets = Targets { pids: &[], launching: true, probes: &Places::default(), libraries: &libraries };
+        let few = families(&options, &targets);
+        options.topics = Topic::ALL.to_vec();
+        options.requests = true;
+        let all = families(&options, &targets);
+        assert!(few.len() < all.len() && few.iter().all(|family| all.contains(family)), "{few:?} {all:?}");
+        for family in &all {
+            assert_eq!(all.iter().filter(|it| *it == family).count(), 1);
+            assert!(FAMILIES.iter().any(|(name, _)| name == family), "{family}");
+        }
+    }
+}
