@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-start clean
 
 all: build samples
 
@@ -262,6 +262,12 @@ bench-unprivileged: build samples
 bench-sockets: build
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/sockets.py --dwell $(DWELL) --rounds 5 --requests 200000 $(BENCH_SOCKETS)
+
+# Prints how long Dwell takes until a program's first instruction (docs/benchmarks.md); half a minute. BENCH_START='--dwell
+# before=FILE' puts another build beside it.
+bench-start: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/start.py --dwell $(DWELL) $(BENCH_START)
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
 # happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.

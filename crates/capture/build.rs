@@ -14,6 +14,7 @@ use dwell_model::{Delay, HoldEnd, HoldKind, SYSCALLS, SocketDirection, StackEnd,
 
 const PROGRAMS: &[&str] = &[
     "namespace",
+    "maps",
     "threads",
     "switch",
     "waking",

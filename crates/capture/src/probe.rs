@@ -1,6 +1,5 @@
 //! What can be tried only, not read from files, for `dwell doctor`.
 
-use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 
 use bytemuck::Zeroable as _;
@@ -8,11 +7,13 @@ use dwell_model::Notice;
 use dwell_rights::{BPF, PERFMON, Right};
 use dwell_wire::Scope;
 
+use crate::drain::source::Targets;
 use crate::error::{Error, Result};
 use crate::hooks::families::Hooks;
 use crate::kernel::loading;
 use crate::kernel::requirements;
 use crate::options::{Launch, Options, Target};
+use crate::topics::task_probes::Places;
 use crate::unprivileged;
 
 /// What loading hooks takes.
@@ -35,7 +36,8 @@ pub struct Capability {
 pub fn probe() -> Vec<Capability> {
     let hooks = {
         let _raised = dwell_rights::raise(&TO_LOAD);
-        Hooks::load(&Options::new(Target::Launch(Launch::default())))
+        let nothing = Targets { pids: &[], launching: false, probes: &Places::default(), libraries: &[] };
+        Hooks::load(&Options::new(Target::Launch(Launch::default())), &nothing)
     };
     let (detail, remedy) = match &hooks {
         Ok(_) => ("context switches, threads: loaded".to_owned(), None),
@@ -84,8 +86,7 @@ fn joined(notices: &[Notice]) -> String {
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     let _raised = dwell_rights::raise(&TO_LOAD);
     requirements::check()?;
-    let threads = loading::load("threads", &HashMap::new(), &Scope::zeroed())?;
-    let shared = loading::share_maps(&threads.object)?;
+    let shared = loading::make_maps(&Scope::zeroed())?;
     let (mut hooks, mut notices) = (Vec::new(), Vec::new());
     for (family, _) in loading::FAMILIES {
         let loaded = match loading::load(family, &shared, &Scope::zeroed()) {

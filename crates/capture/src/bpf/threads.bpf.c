@@ -2,25 +2,9 @@
 /* Births, renames and new programs of threads, and the state of those that are there when recording begins. */
 #include "io_quota.bpf.h"
 #include "switch.bpf.h"
+#include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* --strategy: the enum thread_mode of a process that runs a program of this name. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__type(key, char[DWELL_COMM_BYTES]);
-	__type(value, u8);
-} rules SEC(".maps");
-
-/* Processes to be seeded: tgid -> enum thread_mode. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, u8);
-} targets SEC(".maps");
 
 /* The mode that --strategy gives to processes of this name, else `mode`. */
 static __always_inline u8 mode_by_name(const char *name, struct control *control, u8 mode)

@@ -14,7 +14,7 @@ use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
 use super::recording::{outliers, recorder};
-use super::rights::{TO_START, seed, settle_rights};
+use super::rights::{TO_START, looking, seed, settle_rights};
 use super::source;
 use crate::clock::{monotonic_ns, time_of_day};
 use crate::drain::drained::Drained;
@@ -163,6 +163,8 @@ impl<'a> Collection<'a> {
             return child.release();
         }
         let now = self.manifest.start_ns;
+        // Until the stacks of threads that wait have been walked.
+        let _looking = looking(self.options);
         let there: Vec<u32> = targets.iter().copied().filter(|&pid| proc::is_alive(pid)).collect();
         self.describe_targets(&there, now)?;
         seed(self.source.as_mut())?;

@@ -4,7 +4,7 @@
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use bytemuck::bytes_of;
@@ -18,15 +18,19 @@ use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
 
 use crate::clock::monotonic_ns;
+use crate::drain::source::Targets;
 use crate::error::{Error, Result};
 use crate::hooks::creations::Creations;
 use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
+use crate::hooks::wanted;
+use crate::kernel::at_once::{self, Outcomes};
 use crate::kernel::btf;
 use crate::kernel::loading;
 use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
 use crate::kernel::namespace;
+use crate::kernel::perf;
 use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
@@ -42,6 +46,10 @@ const RING_BYTES: usize = 128 << 20;
 /// The loaded hooks. Dropping them detaches everything.
 pub struct Hooks {
     pub(super) threads: Object,
+    /// What was loaded and is not attached yet.
+    ready: Outcomes,
+    /// Until the threads have their clocks.
+    idle_event: Option<OwnedFd>,
     optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
@@ -68,16 +76,20 @@ pub struct Hooks {
 
 impl Hooks {
     /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
-    pub fn load(options: &Options) -> Result<Self> {
+    pub fn load(options: &Options, targets: &Targets<'_>) -> Result<Self> {
         requirements::check()?;
         check_rights()?;
         machine::check_descriptors()?;
         let rings = make_rings()?;
         let scope = namespace::scope(options.own_only)?;
-        let threads = loading::load("threads", &HashMap::new(), &scope)?.object;
-        let shared = loading::share_maps(&threads)?;
+        let shared = loading::make_maps(&scope)?;
+        let wanted = wanted::families(options, targets);
+        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings));
+        let (mut ready, (idle_event, filled)) = at_once::load(&wanted, &shared, &scope, waits);
+        let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
+        filled?;
         let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
-        let preempt_count_offset = btf::preempt_count_offset();
+        let preempt_count_offset = btf::types().and_then(|types| types.preempt_count_offset);
         let control = Control {
             paused: u32::from(options.start_paused),
             follow_children: u32::from(options.follow_children),
@@ -91,6 +103,8 @@ impl Hooks {
         };
         let mut hooks = Self {
             threads,
+            ready,
+            idle_event,
             optional: Vec::new(),
             sockets: None,
             links: Vec::new(),
@@ -148,6 +162,7 @@ impl Hooks {
     /// Samples the running code of `pids` and of what they create.
     pub fn sample(&mut self, pids: &[u32]) {
         let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
+        self.idle_event = None;
         if let Some(Err(notice)) = begun {
             self.notices.push(notice);
         }
@@ -298,18 +313,10 @@ impl Hooks {
     }
 
     pub(super) fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
-        let failed = |source| Error::Bpf { what: format!("setting map {map}"), source };
-        match self.shared.get(map) {
-            Some(map) => map.update(key, value, MapFlags::ANY).map_err(failed),
-            None => Ok(()),
-        }
+        update(&self.shared, map, key, value)
     }
 
     fn fill_maps(&mut self, strategy: &[Rule]) -> Result<()> {
-        for (cpu, ring) in self.rings.iter().enumerate() {
-            let fd = ring.as_fd().as_raw_fd() as u32;
-            self.update("rings", &(cpu as u32).to_ne_bytes(), &fd.to_ne_bytes())?;
-        }
         for call in SYSCALLS.iter().filter(|call| call.class != SyscallClass::Other) {
             self.update("syscall_classes", &(call.number as u32).to_ne_bytes(), &[call.class as u8])?;
         }
@@ -336,7 +343,8 @@ impl Hooks {
 
     /// Loads a family; tells what of it this kernel cannot give.
     fn load_family(&mut self, name: &'static str) -> Result<Object> {
-        let loaded = loading::load(name, &self.shared, &self.scope)?;
+        let ready = self.ready.remove(name);
+        let loaded = ready.unwrap_or_else(|| loading::load(name, &self.shared, &self.scope))?;
         self.notices.extend(loaded.notices);
         self.log.push_str(&loaded.log);
         Ok(loaded.object)
@@ -437,6 +445,23 @@ impl Hooks {
         let object = self.attach_optional("requests", &notices::REQUESTS_UNSEEN);
         self.optional.extend(object);
     }
+}
+
+fn update(shared: &HashMap<String, MapHandle>, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
+    let failed = |source| Error::Bpf { what: format!("setting map {map}"), source };
+    match shared.get(map) {
+        Some(map) => map.update(key, value, MapFlags::ANY).map_err(failed),
+        None => Ok(()),
+    }
+}
+
+/// Gives each CPU its ring. The kernel waits some 10 ms for each, for whoever may still use the one before.
+fn fill_rings(shared: &HashMap<String, MapHandle>, rings: &[MapHandle]) -> Result<()> {
+    let fill = |(cpu, ring): (usize, &MapHandle)| {
+        let fd = ring.as_fd().as_raw_fd() as u32;
+        update(shared, "rings", &(cpu as u32).to_ne_bytes(), &fd.to_ne_bytes())
+    };
+    rings.iter().enumerate().try_for_each(fill)
 }
 
 /// The sum of a number that each CPU has.

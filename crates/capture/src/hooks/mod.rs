@@ -8,3 +8,4 @@ mod rivals;
 pub mod sampling;
 mod seeding;
 pub mod source;
+mod wanted;

@@ -31,7 +31,7 @@ pub struct Bpf<'a> {
 impl Bpf<'_> {
     /// Loads the hooks and makes the targets theirs; nothing is recorded yet.
     pub fn start(options: &Options, targets: &Targets<'_>) -> Result<Self> {
-        let mut hooks = Hooks::load(options)?;
+        let mut hooks = Hooks::load(options, targets)?;
         let map_events = open_map_events(&mut hooks);
         for &pid in targets.pids {
             hooks.add_target(pid, targets.launching)?;

@@ -6,10 +6,9 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::sync::Once;
 
 use bytemuck::bytes_of;
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Func, Typedef};
 use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{
     Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, OpenProgramMut, PrintLevel, ProgramAttachType,
@@ -20,6 +19,7 @@ use dwell_model::{Notice, notice};
 use dwell_wire::Scope;
 
 use crate::error::{Error, Result};
+use crate::kernel::btf::{self, KernelTypes};
 use crate::kernel::requirements;
 use crate::kernel::version;
 use crate::machine;
@@ -36,8 +36,9 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 17] = [
+pub static FAMILIES: [(&str, &[u8]); 18] = [
     family!("namespace"),
+    family!("maps"),
     family!("threads"),
     family!("switch"),
     family!("waking"),
@@ -208,8 +209,22 @@ fn is_shared(map: &str) -> bool {
     !map.ends_with("_buffer") && !map.contains('.')
 }
 
+/// Makes the maps that all families share.
+pub fn make_maps(scope: &Scope) -> Result<HashMap<String, MapHandle>> {
+    let failed = |source| Error::Bpf { what: "loading the threads hooks".into(), source };
+    let mut open = open("maps")?;
+    prepare(&mut open, &HashMap::new(), scope)?;
+    for mut map in open.maps_mut() {
+        if !is_shared(&map.name().to_string_lossy()) {
+            map.set_autocreate(false).map_err(failed)?;
+        }
+    }
+    hear();
+    share_maps(&open.load().map_err(failed)?)
+}
+
 /// The maps that other families share with `object`.
-pub fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
+fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
     let failed = |source| Error::Bpf { what: "sharing maps".into(), source };
     let named = object.maps().filter(|map| is_shared(&map.name().to_string_lossy()));
     named
@@ -232,10 +247,10 @@ impl Place {
         }
     }
 
-    fn is_in(&self, btf: &Btf<'_>) -> bool {
+    fn is_in(&self, types: &KernelTypes) -> bool {
         match self {
-            Self::Tracepoint(name) => btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some(),
-            Self::Function(name) => btf.type_by_name::<Func<'_>>(name).is_some(),
+            Self::Tracepoint(name) => types.has_tracepoint(name),
+            Self::Function(name) => btf::has_function(name),
         }
     }
 }
@@ -260,12 +275,12 @@ struct StandIn {
 /// Leaves out the programs that this kernel has no place for, and the stand-ins that it does not need. Returns a notice of
 /// what is not seen then.
 fn leave_out_absent(open: &mut OpenObject) -> Option<Notice> {
-    let btf = Btf::from_vmlinux().ok()?;
+    let types = btf::types()?;
     let (mut absent, mut stand_ins) = (Vec::new(), Vec::new());
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let Some(place) = place(&program).filter(|_| stands_in_for(&name).is_none()) else { continue };
-        if let (false, Place::Tracepoint(tracepoint)) = (place.is_in(&btf), place) {
+        if let (false, Place::Tracepoint(tracepoint)) = (place.is_in(types), place) {
             program.set_autoload(false);
             absent.push((name, tracepoint));
         }
@@ -275,7 +290,7 @@ fn leave_out_absent(open: &mut OpenObject) -> Option<Notice> {
         let Some(hook) = stands_in_for(&name) else { continue };
         let is_wanted = absent.iter().any(|(absent, _)| absent == hook);
         let place = place(&program).filter(|_| is_wanted);
-        let has_place = place.as_ref().is_some_and(|place| place.is_in(&btf));
+        let has_place = place.as_ref().is_some_and(|place| place.is_in(types));
         if let Some(Place::Tracepoint(function) | Place::Function(function)) = place {
             stand_ins.push(StandIn { hook: hook.to_owned(), function, has_place });
         }
@@ -382,14 +397,16 @@ thread_local! {
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// libbpf's words go nowhere but into SAID.
+/// From the first call on, libbpf's words go nowhere but into SAID, each into that of the thread whom libbpf works for.
 fn hear() {
+    static HEARS: Once = Once::new();
+    HEARS.call_once(|| {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| SAID.with_borrow_mut(|said| said.push_str(&text)))));
+    });
     SAID.take();
-    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| SAID.with_borrow_mut(|said| said.push_str(&text)))));
 }
 
 fn heard() -> String {
-    libbpf_rs::set_print(None);
     SAID.take()
 }
 

@@ -2,6 +2,7 @@
 //! Takes names of hook families; gives loaded and attached objects, open events, and reasons for what is missing.
 //! It does not decide what is recorded, and reads no record of a hook.
 
+pub mod at_once;
 pub mod btf;
 pub mod loading;
 pub mod map_events;

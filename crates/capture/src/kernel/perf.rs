@@ -111,6 +111,14 @@ pub fn refusal(error: &io::Error) -> String {
     }
 }
 
+/// An event of this thread that does nothing. While one of any thread is open, the next are opened without the 10 ms that the
+/// kernel waits after the first until all CPUs heed such events (`account_event` in kernel/events/core.c).
+pub fn idle_event() -> io::Result<OwnedFd> {
+    let (size, flags) = (size_of::<Attributes>() as u32, FLAG_DISABLED | FLAG_EXCLUDE_KERNEL);
+    let attributes = Attributes { ty: TYPE_SOFTWARE, size, config: CONFIG_DUMMY, flags, ..Attributes::default() };
+    open(&attributes, &Place::Thread(0))
+}
+
 /// A clock of thread `tid`, and one like it of every thread and process created from it on: fires every `interval_ns` of
 /// the time that the thread runs. Idle CPUs have none, nor those that run other programs.
 pub fn sampling_clock(tid: u32, interval_ns: u64) -> io::Result<OwnedFd> {

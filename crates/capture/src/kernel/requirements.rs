@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::Enum;
-
 use crate::error::{Error, Result};
+use crate::kernel::btf;
 use crate::machine;
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -33,7 +31,7 @@ pub fn check() -> Result<()> {
     if lockdown.contains("[confidentiality]") {
         return Err(locked_down(String::new()));
     }
-    match Btf::from_vmlinux().ok().and_then(|btf| missing_helper(&btf)) {
+    match missing_helper() {
         Some((since, why)) => Err(Error::Unsupported {
             reason: format!("Linux {} is too old: {why}, and BPF reads that since Linux {since}", machine::kernel()),
             remedy: "boot Linux 5.15 or newer".into(),
@@ -52,8 +50,7 @@ pub fn locked_down(log: String) -> Error {
     }
 }
 
-fn missing_helper(btf: &Btf<'_>) -> Option<(&'static str, &'static str)> {
-    let ids = btf.type_by_name::<Enum<'_>>("bpf_func_id")?;
-    let has = |helper: &str| ids.iter().any(|member| member.name.is_some_and(|name| name == helper));
-    HELPERS.iter().rev().find(|(helper, ..)| !has(helper)).map(|(_, since, why)| (*since, *why))
+fn missing_helper() -> Option<(&'static str, &'static str)> {
+    let there = btf::types()?.helpers.as_ref()?;
+    HELPERS.iter().rev().find(|(helper, ..)| !there.contains(*helper)).map(|(_, since, why)| (*since, *why))
 }
