@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{DataSec, Enum, Func, Typedef, Var};
 
-/// How the names of the types begin that tracepoints are told by.
+/// The prefix of the type that stands for a tracepoint.
 const TRACEPOINT: &str = "btf_trace_";
 
 /// What Dwell asks of these types.
