@@ -136,8 +136,6 @@ fn notes(interval: &Interval, sampler: &Sampler, left_out: usize) -> Vec<Prose> 
             interval.ended
         )));
     }
-    if !sampler.is_complete() {
-        notes.push(Prose::plain("Only your own processes, from /proc: sudo shows all."));
-    }
+    notes.extend(sampler.source_note().map(Prose::plain));
     notes
 }

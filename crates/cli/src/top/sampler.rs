@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use dwell_capture::{Snapshots, TaskSnapshot, pids_named};
 use dwell_cgroups::Selection;
 use dwell_live::{Activity, Interval};
+use rustix::process::geteuid;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::args::TopArgs;
@@ -83,9 +84,13 @@ impl Sampler {
         }
     }
 
-    /// Whether no thread is missing.
-    pub fn is_complete(&self) -> bool {
-        self.snapshots.are_complete()
+    /// What the reader should know of where the threads are seen; nothing where the kernel hands them all out at once.
+    pub fn source_note(&self) -> Option<&'static str> {
+        match (self.snapshots.are_complete(), geteuid().is_root()) {
+            (true, _) => None,
+            (false, true) => Some("from /proc, each thread at its own instant: dwell doctor says what BPF lacks here"),
+            (false, false) => Some("only your own processes, from /proc: sudo shows all"),
+        }
     }
 
     /// Takes a snapshot.

@@ -154,7 +154,7 @@ fn without_root() -> Result<()> {
     let output = Running::start(nobody.arg(line))?.finish()?;
     ensure!(output.status.success(), "{}", output.stderr);
     let view: Value = serde_json::from_str(&output.stdout)?;
-    ensure!(view["notes"].to_string().contains("Only your own processes"), "{}", view["notes"]);
+    ensure!(view["notes"].to_string().contains("only your own processes"), "{}", view["notes"]);
     let rows = view["rows"].as_array().context("rows")?;
     let sleep = rows.iter().find(|row| text(row, "process") == "sleep").context("the own process is missing")?;
     ensure!(number(&sleep["waits"], "sleep")? > 0.9 * number(sleep, "waiting_ns")?, "{sleep}");

@@ -107,8 +107,8 @@ fn head_lines(state: &State) -> Vec<TextLine<'static>> {
     if interval.ended > 0 {
         second += &format!("; {} threads ended", interval.ended);
     }
-    if !state.is_complete {
-        second = format!("only your own processes, from /proc: sudo shows all; {second}");
+    if let Some(note) = state.source_note {
+        second = format!("{note}; {second}");
     }
     let mut marks = Vec::new();
     if state.is_frozen {

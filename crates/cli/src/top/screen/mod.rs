@@ -63,7 +63,7 @@ fn show(args: &TopArgs, mut sampler: Sampler, mut terminal: DefaultTerminal, sig
     sampler.sample()?;
     let mut interval_end = Instant::now() + FIRST_INTERVAL.min(length);
     let mut next_sample = Instant::now() + sampler.period().min(FIRST_INTERVAL);
-    state.is_complete = sampler.is_complete();
+    state.source_note = sampler.source_note();
     terminal.draw(|frame| draw::screen(frame, &mut state)).map_err(failed)?;
     while !signals.stopped() {
         let due = next_sample.saturating_duration_since(Instant::now());

@@ -36,8 +36,8 @@ pub struct State {
     pub look: Option<Look>,
     /// What a collection or a key had to say.
     pub message: String,
-    /// Whether no thread is missing.
-    pub is_complete: bool,
+    /// Where the threads are seen, if that is to be known.
+    pub source_note: Option<&'static str>,
     /// What snapshots cost, of a CPU.
     pub cost: f64,
     /// The interval that is shown.
@@ -88,7 +88,7 @@ impl State {
             page: 1,
             look: None,
             message: String::new(),
-            is_complete: true,
+            source_note: None,
             cost: 0.0,
             interval: Interval::default(),
             cgroups: HashMap::new(),
