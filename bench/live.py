@@ -78,6 +78,8 @@ def stop(tool: subprocess.Popen | None) -> None:
 def watch(name: str, command: list[str]) -> tuple[float, float]:
     """Microseconds of a round trip on one CPU, and the part of a CPU that the tool takes beside the paced load."""
     tool = start(command, name)
+    if tool and tool.poll() is not None:
+        return float("nan"), float("nan")  # it does not run here
     try:
         free = value(run(["taskset", "-c", "0", str(BIN / "pingpong"), "200000"]), "seconds") / 200_000 * 1e6
         before, begin = cpu_seconds(tool.pid) if tool else 0.0, time.monotonic()
@@ -131,7 +133,11 @@ def main() -> None:
         "| tool | µs per round trip | ratio | % of one CPU |",
         "|---|---:|---:|---:|",
     ]
+    absent = [name for name, (free, _) in median.items() if free != free]
+    median = {name: figures for name, figures in median.items() if name not in absent}
     lines += [f"| {name} | {free:.2f} | {free / base:.2f} | {used * 100:.1f} |" for name, (free, used) in median.items()]
+    if absent:
+        lines += ["", f"Installed, but did not run here: {', '.join(absent)}."]
     text = "\n".join(lines) + "\n"
     print(text)
     if options.output:

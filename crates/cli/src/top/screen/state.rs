@@ -36,7 +36,7 @@ pub struct State {
     pub look: Option<Look>,
     /// What a collection or a key had to say.
     pub message: String,
-    /// Where the threads are seen, if that is to be known.
+    /// What the reader should know of where the threads are seen.
     pub source_note: Option<&'static str>,
     /// What snapshots cost, of a CPU.
     pub cost: f64,
