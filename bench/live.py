@@ -32,7 +32,6 @@ def tools(dwell: str, out: Path) -> dict[str, list[str]]:
         "dwell collect --all": [dwell, "collect", "threading", "--all", "--quiet", "--finalization-mode", "none",
                                 "--result-dir", str(out / "result")],
         "top -H -d 1": ["top", "-b", "-H", "-d", "1"],
-        "htop": ["htop"],
         "perf sched record": ["perf", "sched", "record", *PERF, "-a", "-o", str(out / "perf.data")],
         "offcputime-bpfcc": ["offcputime-bpfcc", "-f", "600"],
     }
@@ -52,11 +51,9 @@ def cpu_seconds(session: int) -> float:
     return total / TICK
 
 
-def start(command: list[str], name: str) -> subprocess.Popen | None:
+def start(command: list[str]) -> subprocess.Popen | None:
     if not command:
         return None
-    if name == "htop":
-        command = ["script", "-qec", "stty rows 40 cols 120; htop -d 10", "/dev/null"]
     tool = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             start_new_session=True, env={**os.environ, "TERM": "xterm"})
     time.sleep(3)
@@ -75,9 +72,9 @@ def stop(tool: subprocess.Popen | None) -> None:
             continue
 
 
-def watch(name: str, command: list[str]) -> tuple[float, float]:
+def watch(command: list[str]) -> tuple[float, float]:
     """Microseconds of a round trip on one CPU, and the part of a CPU that the tool takes beside the paced load."""
-    tool = start(command, name)
+    tool = start(command)
     if tool and tool.poll() is not None:
         return float("nan"), float("nan")  # it does not run here
     try:
@@ -117,7 +114,7 @@ def main() -> None:
             for _ in range(options.rounds):
                 for name in tools(options.dwell, Path(folder)):
                     with tempfile.TemporaryDirectory() as out:
-                        rounds.setdefault(name, []).append(watch(name, tools(options.dwell, Path(out))[name]))
+                        rounds.setdefault(name, []).append(watch(tools(options.dwell, Path(out))[name]))
         finally:
             others.kill()
             others.wait()

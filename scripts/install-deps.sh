@@ -13,7 +13,7 @@ test+=(dbus-daemon fuse3 libfuse3-dev libglib2.0-dev libspdlog-dev python3-gi)
 test+=(qemu-system-x86 busybox-static)
 # Code made at run time: a Java of any making, and node from below.
 command -v javac >/dev/null || test+=(default-jdk-headless)
-bench=(iperf3 linux-perf valgrind htop bpfcc-tools)
+bench=(iperf3 linux-perf valgrind bpfcc-tools)
 command -v go >/dev/null || bench+=(golang-go)
 dist=(binutils dpkg-dev git libcap2-bin lintian mmdebstrap mount util-linux xz-utils)
 
