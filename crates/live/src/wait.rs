@@ -1,16 +1,13 @@
 //! What a thread stands in at one instant.
 
 use dwell_model::{CallKind, Syscall, SyscallClass};
-use dwell_wire::{TaskSnapshot, task_flag};
+use dwell_wire::{
+    FUTEX_COMMANDS, FUTEX_LOCK_PI, FUTEX_LOCK_PI2, FUTEX_WAITERS, MUTEX_CONTENDED, RWLOCK_WRITTEN, STATE_STOPPED,
+    STATE_TRACED, STATE_UNINTERRUPTIBLE, TaskSnapshot, task_flag,
+};
 
-/// States of a task (include/linux/sched.h), as far as they tell what it waits for.
-mod state {
-    pub const UNINTERRUPTIBLE: u32 = 2;
-    pub const STOPPED: u32 = 4;
-    pub const TRACED: u32 = 8;
-    /// A kernel thread that has nothing to do sleeps uninterruptibly without counting for the load.
-    pub const NO_LOAD: u32 = 0x400;
-}
+/// State bit of a kernel thread that has nothing to do: it sleeps uninterruptibly without counting for the load (TASK_NOLOAD).
+const NO_LOAD: u32 = 0x400;
 
 /// What a thread does at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,23 +107,16 @@ impl Standing {
 /// Whether the futex is a lock's: what its word is expected to be is what locks have in theirs while somebody waits, 2 or 3 (glibc's
 /// and Rust's), or a bit beside the owner (robust ones, musl's); or the kernel hands it over (FUTEX_LOCK_PI).
 fn is_lock(task: &TaskSnapshot) -> bool {
-    const COMMAND: u64 = 0x7f;
-    let expected = task.arguments[2] as u32;
-    let hands_over = matches!(task.arguments[1] & COMMAND, futex_command::LOCK_PI | futex_command::LOCK_PI2);
-    hands_over || expected | 1 == 3 || expected & 0x8000_0000 != 0
-}
-
-/// include/uapi/linux/futex.h.
-mod futex_command {
-    pub const LOCK_PI: u64 = 6;
-    pub const LOCK_PI2: u64 = 13;
+    let [_, operation, expected] = task.arguments.map(|argument| argument as u32);
+    let hands_over = matches!(operation & FUTEX_COMMANDS, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
+    hands_over || matches!(expected, MUTEX_CONTENDED | RWLOCK_WRITTEN) || expected & FUTEX_WAITERS != 0
 }
 
 fn kind_of(task: &TaskSnapshot, call: Option<&Syscall>) -> WaitKind {
-    if task.state & (state::STOPPED | state::TRACED) != 0 {
+    if task.state & (STATE_STOPPED | STATE_TRACED) != 0 {
         return WaitKind::Signal;
     }
-    let is_blocked = task.state & state::UNINTERRUPTIBLE != 0 && task.state & state::NO_LOAD == 0;
+    let is_blocked = task.state & STATE_UNINTERRUPTIBLE != 0 && task.state & NO_LOAD == 0;
     let Some(call) = call else {
         let is_kernels = task.flags & task_flag::KERNEL_THREAD != 0;
         return match (is_kernels, task.flags & task_flag::IOWAIT != 0) {

@@ -42,7 +42,7 @@ impl Collection<'_> {
             ControlRequest::Resume => self.resume(now)?,
             ControlRequest::Stop => self.ending = Some(Ending::Stop),
             ControlRequest::Cancel => self.ending = Some(Ending::Cancel),
-            ControlRequest::Mark(text) => self.mark(&text, now),
+            ControlRequest::Mark(text) => return Ok(self.mark(&text, now)),
             ControlRequest::Snapshot => return Ok(self.snapshot(now)),
         }
         Ok(ControlReply::Done)
@@ -62,11 +62,15 @@ impl Collection<'_> {
         }
     }
 
-    fn mark(&mut self, text: &str, now_ns: u64) {
+    /// Marks this instant. A mark is a thread's.
+    fn mark(&mut self, text: &str, now_ns: u64) -> ControlReply {
         let mut drained = self.drained.borrow_mut();
-        let tid = drained.lives.living().min().unwrap_or(0);
+        let Some(tid) = drained.lives.living().min() else {
+            return ControlReply::Refused("no process is recorded yet".into());
+        };
         let header = RecordHeader { kind: kind::MARK, size: 0, tid, time_ns: now_ns };
         drained.recorder.events().text(header, 0, text.as_bytes());
+        ControlReply::Done
     }
 
     /// Makes a result of what was recorded until now.

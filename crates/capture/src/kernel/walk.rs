@@ -2,9 +2,12 @@
 
 use std::io::{ErrorKind, Read};
 
-use libbpf_rs::{Iter, Object, ProgramInput};
+use libbpf_rs::{Iter, Link, Object, ProgramInput};
 
 use crate::error::{Error, Result};
+
+/// What the kernel hands out at once (bpf_seq_read, kernel/bpf/bpf_iter.c).
+const READ_BYTES: usize = 64 << 10;
 
 /// Runs program `name` of loaded hooks over the threads or open files of all processes.
 pub fn walk(object: &Object, name: &str) -> Result<()> {
@@ -12,10 +15,19 @@ pub fn walk(object: &Object, name: &str) -> Result<()> {
     let _raised = dwell_rights::raise(&[dwell_rights::BPF]);
     let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
     let link = program.attach().map_err(failed)?;
-    let mut walk = Iter::new(&link).map_err(failed)?;
-    let mut nothing = [0; 64];
+    read(&link, &mut Vec::new())
+}
+
+/// Runs an attached program over the threads or open files of all processes, and adds what it writes to `bytes`.
+pub fn read(link: &Link, bytes: &mut Vec<u8>) -> Result<()> {
+    let _raised = dwell_rights::raise(&[dwell_rights::BPF]);
+    let mut walk = Iter::new(link).map_err(|source| Error::Bpf { what: "a walk".into(), source })?;
     loop {
-        match walk.read(&mut nothing) {
+        let end = bytes.len();
+        bytes.resize(end + READ_BYTES, 0);
+        let read = walk.read(&mut bytes[end..]);
+        bytes.truncate(end + read.as_ref().copied().unwrap_or(0));
+        match read {
             Ok(0) => return Ok(()),
             Ok(_) => {}
             // The kernel comes back now and then from a long walk that writes nothing.

@@ -81,14 +81,12 @@ impl<'i> Threads<'i> {
         let named = |object_type, name: String| WaitTarget { object_type, name, holder: 0 };
         let call = || Syscall::name_of(waited_for.syscall);
         match waited_for.kind {
-            WaitKind::Lock if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex => {
+            WaitKind::Lock | WaitKind::Condition
+                if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex =>
+            {
                 on_futex(&thread.last, is_thread)
             }
-            WaitKind::Condition if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex => {
-                on_futex(&thread.last, is_thread)
-            }
-            WaitKind::Condition => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
-            WaitKind::Lock => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
+            WaitKind::Lock | WaitKind::Condition => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
             WaitKind::Network | WaitKind::Stream => on_descriptor(pid, waited_for.object as i32),
             WaitKind::Disk if waited_for.object != 0 => on_descriptor(pid, waited_for.object as i32),
             WaitKind::Disk => named(ObjectType::BlockIo, format!("a disk in {}", call())),
