@@ -19,24 +19,10 @@ macro_rules! sentences {
 }
 
 sentences! {
-    LOCK_CONVOY = "lock-convoy",
-        "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.",
-        "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
-    LOCK_BY_TURNS = "lock-by-turns",
-        "{threads} {threads|thread|threads} waited {wait} at {place} in {waits} waits, each on an object of its own; while any did ({share} of the time), {queue} did on average, and whoever was woken woke the next one: they take turns with one lock.",
-        "{threads} 個のスレッドが {place} でそれぞれ別のオブジェクトを {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個で、起床したスレッドが次のスレッドを起床させました。1 つのロックを順番に使っています。";
     CREATED_AT = "created-at", "It was created at {place}.",
         "{place} で作成されました。";
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
         "そのうち {share} はタスク {task} の中です。";
-    GIL_CONTENTION = "gil-contention",
-        "{threads} {threads|thread|threads} waited {wait} for the GIL in {waits} waits; while any did ({share} of the time), {queue} did on average.",
-        "{threads} 個のスレッドが GIL を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
-    GIL_HOLDER = "gil-holder", "Who held it ran mostly in {place}: {share} of that time.",
-        "保持していたスレッドは主に {place} を実行していました (その時間の {share})。";
-    LOCK_HELD_ACROSS_WAIT = "lock-held-across-wait",
-        "For {held} ({share}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.",
-        "スレッドが {name} を待っていた時間のうち {held} ({share}) は、保持しているスレッド自身が待っていました。主に `{on}` を {place} で待っています。";
     OVERSUBSCRIPTION = "oversubscription",
         "{share} of the CPU time more than {cpus} threads were ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
         "CPU 時間の {share} で {cpus} 個より多いスレッドが実行可能でした (実行全体の平均は {ready} 個)。実行キューで過ごした時間は {queued} で、実行した時間の {part} です。";
@@ -51,13 +37,6 @@ sentences! {
     SINGLE_THREADED_PHASE = "single-threaded-phase",
         "From {from} to {to}, {share} of the run, only thread {thread} ran, mostly in {place}; {target} threads could have.",
         "{from} から {to} まで (実行の {share}) は、スレッド {thread} だけが主に {place} で実行されました。{target} 個のスレッドが実行できたはずです。";
-    BARRIER_IMBALANCE = "barrier-imbalance",
-        "{threads} {threads|thread|threads} waited {wait} at {name}, {each} each and {share} of their time.",
-        "{threads} 個のスレッドが {name} で {wait} 待ちました。1 個あたり {each} で、スレッドの時間の {share} です。";
-    BARRIER_LATE = "barrier-late", "The last to arrive was mostly in {place}.",
-        "最後に到着したスレッドは主に {place} にいました。";
-    BARRIER_SPIN = "barrier-spin", "Threads without work burnt {spin} of CPU time at barriers, {share} of all.",
-        "仕事のないスレッドがバリアーで CPU 時間 {spin} (全体の {share}) を消費しました。";
     NAGLE_DELAYED_ACK = "nagle-delayed-ack",
         "{held} of {waits} waits on it last {median} by the median, the others {usual}: {share} of its wait time is for data that Nagle's algorithm holds until a delayed ACK.",
         "このソケットの {waits} 回の待機のうち {held} 回は中央値 {median}、それ以外は {usual} です。待機時間の {share} は、Nagle アルゴリズムが遅延 ACK まで保留したデータを待つ時間です。";
@@ -109,12 +88,6 @@ sentences! {
     EVENT_LOOP_BLOCKED = "event-loop-blocked",
         "As far as samples show, {turns} {turns|turn|turns} of the loop took 10 ms or more, {all} in all: {longest} at most, {median} by the median, where the others take {usual}. It ran for {running} of that time and waited for {waiting}; {share} of it is in {place} and what that calls.",
         "サンプルで分かる範囲では、ループの {turns} 回の反復が 10 ms 以上かかり、合計 {all}、最長 {longest}、中央値 {median} です (ほかの反復の中央値は {usual})。その時間のうち実行が {running}、待機が {waiting} で、{share} は {place} とその呼び出し先です。";
-    SLEEP_POLLING = "sleep-polling",
-        "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.",
-        "{place} は {threads} 個のスレッドで {sleeps} 回、平均 {each}、合計 {all} スリープしました。";
-    SLEEP_BACKOFF = "sleep-backoff",
-        "{place} slept {sleeps} times, {all} in all, on {threads} {threads|thread|threads}, {rows} times in a row that grows longer: it tries again until something is free.",
-        "{place} は {threads} 個のスレッドで {sleeps} 回、合計 {all} スリープしました。そのうち {rows} 回は連続して次第に長くなっています。何かが空くまで再試行しています。";
     FINE_GRAINED_WAITS = "fine-grained-waits",
         "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.",
         "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。";
@@ -183,8 +156,8 @@ sentences! {
         "CPU 時間はスレッドごとに正確です。関数への配分はサンプルによります。{estimated} はサンプルが得られないほど短いスレッドのもので、CPU を離れた場所に割り当てました。{missing} にはサンプルがありません。";
     ROWS_CUT = "rows-cut", "{rows} more rows are left out by the limit.",
         "上限により、あと {rows} 行を省略しました。";
-    NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found.",
-        "Dwell が調べる問題は見つかりませんでした。";
+    NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found beside the causes of waits, which `dwell report explain` tells.",
+        "待機の原因 (`dwell report explain` が示します) のほかに、Dwell が調べる問題は見つかりませんでした。";
     CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
@@ -242,6 +215,15 @@ sentences! {
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
+    ADVICE_CPUS_TAKEN = "advice-cpus-taken",
+        "Measure again on a quiet machine. Where the neighbours stay: give the program CPUs of its own (taskset, a cpuset, CPU requests), or lower the others' weight (nice, cpu.weight, SCHED_IDLE).",
+        "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。";
+    ADVICE_CPU_QUOTA = "advice-cpu-quota",
+        "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or start no more threads than the quota has CPUs (GOMAXPROCS, -XX:ActiveProcessorCount, OMP_NUM_THREADS).",
+        "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッドをクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。";
+    ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
+        "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
+        "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
@@ -448,29 +430,23 @@ mod tests {
 
     #[test]
     fn a_sentence_is_its_template_with_the_values() {
-        let waited = |threads: usize| {
+        let took = |waits: u64| {
             say!(
-                LOCK_CONVOY,
-                threads = threads,
-                wait = Word::Ns(8_330_000_000),
+                FINE_GRAINED_WAITS,
+                waits = waits,
                 name = "{name} 100 %",
-                waits = 12u64,
+                each = Word::Ns(8_330_000),
+                queued = Word::Ns(0),
                 share = Word::part(1, 3),
-                queue = Word::Real(2.04, 1),
             )
         };
-        let expected = "4 threads waited 8.33 s for {name} 100 % in 12 waits; while any did (33.3 % of the time), 2.0 did on \
-                        average.";
-        assert_eq!(waited(4).to_string(), expected);
-        assert!(waited(1).to_string().starts_with("1 thread waited"));
+        let text = took(4).to_string();
+        assert!(text.contains("{name} 100 %") && text.contains("8.33 ms") && text.contains("33.3 %"), "{text}");
         let task = say!(WITHIN_TASK, share = Word::part(0, 0), task = "t");
-        let prose = Prose::from(waited(4)).and([task]);
-        assert_eq!(prose.to_string(), format!("{expected} 0.0 % of it lies within the task t."));
+        let prose = Prose::from(took(4)).and([task]);
+        assert_eq!(prose.to_string(), format!("{text} 0.0 % of it lies within the task t."));
         assert_eq!(prose.parts()[1]["values"], json!({ "share": { "share": 0.0 }, "task": { "text": "t" } }));
-        assert_eq!(
-            say!(BARRIER_LATE, place = None::<String>).to_string(),
-            "The last to arrive was mostly in an unknown place."
-        );
+        assert_eq!(say!(CREATED_AT, place = None::<String>).to_string(), "It was created at an unknown place.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Every report of small pictures.
 
+mod causes;
 mod ends;
 mod holders;
 pub mod laws;

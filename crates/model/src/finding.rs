@@ -3,9 +3,9 @@
 /// One diagnosis that Dwell can make; its detector stands beside the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingDef {
-    /// Name in JSON and on the command line: `lock-convoy`.
+    /// Name in JSON and on the command line: `thread-churn`.
     pub id: &'static str,
-    /// Title on the screen: `Lock convoy`.
+    /// Title on the screen: `Thread churn`.
     pub title: &'static str,
     /// What it means and from which evidence it is concluded.
     pub help: &'static str,

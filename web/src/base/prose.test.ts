@@ -14,11 +14,11 @@ test('a loss is explained in the chosen language', () => {
 
 test('a sentence has its values in either language; an unknown one stays English', () => {
   const range: Sentence = { id: 'range', values: { from: { ns: 1.5e9 }, to: { ns: 3.2e9 }, share: { share: 0.1234 } } };
-  const late: Sentence = { id: 'barrier-late', values: { place: { place: null } } };
+  const created: Sentence = { id: 'created-at', values: { place: { place: null } } };
   expect(prose('As it came.', [range])).toBe('As it came.');
   setLanguage('ja');
-  expect(prose('As it came.', [range, late])).toBe(
-    '1.50 s から 3.20 s まで: 経過時間の 12.3 %。最後に到着したスレッドは主に 不明な場所 にいました。',
+  expect(prose('As it came.', [range, created])).toBe(
+    '1.50 s から 3.20 s まで: 経過時間の 12.3 %。不明な場所 で作成されました。',
   );
   expect(prose('As it came.', [range, { id: 'later', values: {} }])).toBe('As it came.');
   expect(prose('A notice.', undefined)).toBe('A notice.');

@@ -6,9 +6,8 @@ import { evidenceOf, showFinding } from './evidence';
 const finding = (id: string, subject: string | null) => ({ id, subject, cost_ns: 1 });
 const show = (id: string, subject: string | null) => showFinding(EMPTY, finding(id, subject));
 
-test('a finding about a lock leads to what held it, one about waits to their lengths, filtered to them', () => {
+test('a finding about waits leads to their lengths, filtered to them', () => {
   const filters = [{ key: 'object', value: 'queue_lock' }];
-  expect(show('lock-convoy', 'queue_lock')).toMatchObject({ tab: 'blame', object: 'queue_lock', filters });
   expect(show('fine-grained-waits', 'queue_lock')).toMatchObject({ tab: 'objects', object: 'queue_lock', filters });
   expect(show('nagle-delayed-ack', 'TCP a -> b')).toMatchObject({ tab: 'sockets', socket: '' });
   expect(show('spinning', 'pthread_spin_lock')).toMatchObject({ tab: 'caller-callee', function: 'pthread_spin_lock' });
@@ -22,7 +21,7 @@ test('the filters of another finding are replaced', () => {
       { key: 'thread', value: 't' },
     ],
   };
-  expect(showFinding(state, finding('lock-convoy', 'b')).filters).toEqual([
+  expect(showFinding(state, finding('fine-grained-waits', 'b')).filters).toEqual([
     { key: 'thread', value: 't' },
     { key: 'object', value: 'b' },
   ]);

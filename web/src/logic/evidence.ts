@@ -15,8 +15,6 @@ export interface Finding {
 export type Evidence =
   /** The lengths of the waits that one filter selects. */
   | { kind: 'waits'; key: 'object' | 'object-type'; value: string }
-  /** The finding's share of these waits. */
-  | { kind: 'waits-share'; value: string }
   /** The finding's share of the CPU time. */
   | { kind: 'cpu-share' }
   /** Ready threads over time. */
@@ -32,25 +30,18 @@ const waits = (finding: Finding): Evidence[] => [{ kind: 'waits', key: 'object',
 const concurrency = (): Evidence[] => [{ kind: 'concurrency' }];
 
 /** The waits on an object, in the view that shows their property. */
-function showObject(tab: 'blame' | 'objects' | 'sockets') {
+function showObject(tab: 'objects' | 'sockets') {
   return (state: ViewState, finding: Finding): ViewState => {
     const object = named(finding);
     return object === '' ? { ...state, tab } : only({ ...state, tab, object, socket: '' }, 'object', object);
   };
 }
 
-const LOCK: Case = { evidence: waits, show: showObject('blame') };
 const WAITS: Case = { evidence: waits, show: showObject('objects') };
 const SOCKET: Case = { evidence: waits, show: showObject('sockets') };
 
 /** The activity of the threads, those with the most time in run queues first. */
 const OUTLIERS: Case = {
-  evidence: concurrency,
-  show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
-};
-
-/** Threads that are ready wait in run queues. */
-const QUEUED: Case = {
   evidence: concurrency,
   show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
 };
@@ -75,13 +66,6 @@ const CASES: Record<string, Case> = {
   'outliers-collector': OUTLIERS,
   'outliers-stolen': OUTLIERS,
   'outliers-signals': OUTLIERS,
-  'lock-convoy': LOCK,
-  'gil-contention': LOCK,
-  'lock-held-across-wait': {
-    evidence: (finding) => [{ kind: 'waits-share', value: named(finding) }, ...waits(finding)],
-    show: showObject('blame'),
-  },
-  'barrier-imbalance': WAITS,
   'fine-grained-waits': WAITS,
   'long-waits-by-counter': WAITS,
   'thundering-herd': WAITS,
@@ -99,10 +83,6 @@ const CASES: Record<string, Case> = {
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],
     show: (state) => only({ ...state, tab: 'sockets', socket: '' }, 'object-type', 'socket'),
   },
-  'sleep-polling': {
-    evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],
-    show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'sleep'),
-  },
   'event-loop-blocked': {
     evidence: concurrency,
     show: (state, finding) => {
@@ -116,9 +96,6 @@ const CASES: Record<string, Case> = {
     show: (state, finding) =>
       only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
   },
-  oversubscription: QUEUED,
-  'cpus-taken': QUEUED,
-  'cpu-quota': QUEUED,
   'single-threaded-phase': {
     evidence: concurrency,
     show: (state, { from_ns: from, to_ns: to }) => {

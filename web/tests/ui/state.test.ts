@@ -177,8 +177,8 @@ describe.skipIf(skipped)('state', () => {
   });
 
   test('a card has its evidence as a chart: the lengths of the waits', async () => {
-    await screen().open('r=r000th&tab=findings');
-    const card = screen().page.locator('.card', { hasText: 'Lock convoy' }).first();
+    await screen().open('r=r003th&tab=findings');
+    const card = screen().page.locator('.card', { hasText: 'Small writes wait' }).first();
     expect(await card.getByRole('img').getAttribute('aria-label')).toMatch(/^Lengths of the waits: .*· \d+ waits?/);
     expect(await card.locator('.wait-count').count()).toBeGreaterThan(1);
   });

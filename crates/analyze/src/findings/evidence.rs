@@ -1,10 +1,9 @@
 //! What the detectors look at, gathered once: the waits of each object, and where they are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId, Topic};
-use dwell_store::WordMap;
 use dwell_view::{Sentence, Word};
 
 use crate::engine::fold::Fold;
@@ -15,7 +14,6 @@ use crate::measure::weights::Weights;
 use crate::question::filter::FilterKey;
 use crate::sentences::say;
 use crate::stacks::tasks::name;
-use crate::study::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::study::latency::Latency;
 use crate::study::socket_groups::{Group, groups};
 use crate::study::sockets::SocketWaits;
@@ -32,16 +30,9 @@ pub struct Waits {
     pub by_stack: BTreeMap<StackId, u64>,
     /// Wait time by innermost task.
     pub by_task: BTreeMap<TaskTypeId, u64>,
-    /// Time in which at least one thread waited.
-    pub contended_ns: u64,
 }
 
 impl Waits {
-    /// Average number of waiting threads while there was one.
-    pub fn queue(&self) -> f64 {
-        self.weights.wait_ns() as f64 / self.contended_ns.max(1) as f64
-    }
-
     /// The stack with the most wait time.
     pub fn top_stack(&self) -> StackId {
         heaviest(&self.by_stack)
@@ -63,7 +54,6 @@ pub struct Evidence<'f, 't> {
     pub whole: Weights,
     objects: OnceLock<BTreeMap<ObjectId, Waits>>,
     index: OnceLock<ThreadIndex<'t>>,
-    blames: OnceLock<HashMap<ObjectId, Blame>>,
     sockets: OnceLock<SocketWaits<'t>>,
     socket_groups: OnceLock<Vec<Group>>,
     latency: OnceLock<Option<Latency<'t>>>,
@@ -71,8 +61,6 @@ pub struct Evidence<'f, 't> {
 
 /// Part of an object's wait time that must lie in one task for it to be told.
 const WITHIN_SHARE: f64 = 0.5;
-/// Part of the elapsed time that the waits on an object must take for its holders to be looked at.
-const BLAME_SHARE: f64 = 0.02;
 
 impl<'f, 't> Evidence<'f, 't> {
     /// Nothing is gathered before a detector asks for it.
@@ -83,7 +71,6 @@ impl<'f, 't> Evidence<'f, 't> {
             whole: fold.shown().clone(),
             objects: OnceLock::new(),
             index: OnceLock::new(),
-            blames: OnceLock::new(),
             sockets: OnceLock::new(),
             socket_groups: OnceLock::new(),
             latency: OnceLock::new(),
@@ -157,16 +144,6 @@ impl<'f, 't> Evidence<'f, 't> {
         let recorded = self.fold.trace.manifest.topics.iter().any(|topic| topic == Topic::Latency.id());
         self.latency.get_or_init(|| recorded.then(|| Latency::new(self.fold))).as_ref()
     }
-
-    /// What the holders of the object did, for one that was waited on enough.
-    pub fn blame(&self, object: ObjectId) -> Option<&Blame> {
-        let worth = |waits: &Waits| self.share(waits.weights.wait_ns()) >= BLAME_SHARE;
-        let gather = || {
-            let worth = self.objects().iter().filter(|(_, waits)| worth(waits)).map(|(object, _)| *object);
-            blame(self.fold, self.index(), &worth.collect::<Vec<_>>(), FINDINGS_BUDGET)
-        };
-        self.blames.get_or_init(gather).get(&object)
-    }
 }
 
 fn objects(fold: &Fold<'_>) -> BTreeMap<ObjectId, Waits> {
@@ -184,30 +161,5 @@ fn objects(fold: &Fold<'_>) -> BTreeMap<ObjectId, Waits> {
             *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
         }
     }
-    contended(fold, &mut objects);
     objects
-}
-
-/// Sums the time in which at least one thread waited: rows come by start, so that one look back is enough.
-fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
-    let rows = &fold.trace.events().off_cpu;
-    let mut reached: WordMap<ObjectId, (u64, u64)> = WordMap::default();
-    for (row, site) in &fold.rows().rows {
-        let row = *row as usize;
-        let Some(site) = fold.sites.get(*site as usize).filter(|site| site.is_wait() && site.selected && !site.idle)
-        else {
-            continue;
-        };
-        let (start, end) = (rows.start_ns(row), rows.start_ns(row).saturating_add(rows.wait_ns(row)));
-        let (until, sum) = reached.entry(site.key.object).or_default();
-        *sum += fold.windows.overlap_ns(start.max(*until), end);
-        *until = end.max(*until);
-    }
-    // Rows of slices stand for those of all the time.
-    let share = fold.rows().share.max(1e-9);
-    for (object, (_, sum)) in reached {
-        if let Some(waits) = objects.get_mut(&object) {
-            waits.contended_ns = (sum as f64 / share) as u64;
-        }
-    }
 }

@@ -6,17 +6,14 @@
 
 mod claim;
 mod counters;
-mod cpus;
 mod event_loop;
 pub(crate) mod evidence;
 mod finding;
-mod handoff_locks;
-mod locks;
 mod nagle;
 mod outliers;
-mod parallelism;
 mod queues;
 mod runtime;
+mod single_threaded;
 mod small_reads;
 mod sockets;
 #[cfg(test)]
@@ -94,14 +91,7 @@ macro_rules! findings {
 }
 
 findings! {
-    locks::LOCK_CONVOY => locks::lock_convoy;
-    locks::GIL_CONTENTION => locks::gil_contention;
-    locks::LOCK_HELD_ACROSS_WAIT => locks::lock_held_across_wait;
-    cpus::CPU_TAKEN => cpus::cpus_taken;
-    cpus::CPU_QUOTA => cpus::cpu_quota;
-    parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
-    parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;
-    parallelism::BARRIER_IMBALANCE => parallelism::barrier_imbalance;
+    single_threaded::SINGLE_THREADED_PHASE => single_threaded::single_threaded_phase;
     nagle::NAGLE_DELAYED_ACK => nagle::nagle_delayed_ack;
     sockets::RETRANSMISSION => sockets::retransmission;
     sockets::FULL_RECEIVE_WINDOW => sockets::full_receive_window;
@@ -124,7 +114,6 @@ findings! {
     outliers::OUTLIERS_SIGNALS => outliers::signals;
     counters::LONG_WAITS_BY_COUNTER => counters::long_waits_by_counter;
     event_loop::EVENT_LOOP_BLOCKED => event_loop::event_loop_blocked;
-    wakeups::SLEEP_POLLING => wakeups::sleep_polling;
     wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;
     runtime::SPINNING => runtime::spinning;
@@ -143,54 +132,8 @@ pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     findings
 }
 
-/// What kept ready threads off the CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueReason {
-    /// The control group had used up its quota.
-    Quota,
-    /// Other programs had the CPUs.
-    OtherPrograms,
-    /// Other threads of the program had them.
-    OwnThreads,
-}
-
-impl QueueReason {
-    /// The finding on it.
-    pub fn finding(self) -> &'static FindingDef {
-        match self {
-            Self::Quota => &cpus::CPU_QUOTA,
-            Self::OtherPrograms => &cpus::CPU_TAKEN,
-            Self::OwnThreads => &parallelism::OVERSUBSCRIPTION,
-        }
-    }
-}
-
-/// Why threads were ready and had no CPU, where that is much. The account of the time shows these as causes.
-pub fn of_run_queue(fold: &Fold<'_>) -> Vec<(QueueReason, Finding)> {
-    let evidence = Evidence::new(fold);
-    let quota = cpus::cpu_quota(&evidence).into_iter().map(|it| (QueueReason::Quota, it));
-    let others = cpus::cpus_taken(&evidence).into_iter().map(|it| (QueueReason::OtherPrograms, it));
-    let own = parallelism::too_many_ready(&evidence).into_iter().map(|it| (QueueReason::OwnThreads, it));
-    quota.chain(others).chain(own).collect()
-}
-
 /// Id of the finding on short waits for one object. The summary leaves it out where a cause explains these waits.
 pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;
-
-/// Time in run queues behind the program's own threads that matters, as a part of the CPU time.
-pub const OWN_QUEUE_SHARE: f64 = parallelism::RUN_QUEUE_SHARE;
-
-/// Ids of findings that the account of the time replaces: it explains the same waits, or nobody waited.
-pub const IN_THE_ACCOUNT: [&str; 8] = [
-    locks::LOCK_CONVOY.id,
-    locks::GIL_CONTENTION.id,
-    locks::LOCK_HELD_ACROSS_WAIT.id,
-    cpus::CPU_TAKEN.id,
-    cpus::CPU_QUOTA.id,
-    parallelism::OVERSUBSCRIPTION.id,
-    parallelism::BARRIER_IMBALANCE.id,
-    wakeups::SLEEP_POLLING.id,
-];
 
 /// Why waits on a socket are long comes before the counters that only tell which are.
 fn cause_first(findings: &mut [(&'static FindingDef, Finding)]) {

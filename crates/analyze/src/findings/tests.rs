@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dwell_model::{ProcessId, ThreadId};
 use dwell_store::tables::{OffCpuRow, ProcessRow, SampleRow, Samples};
-use dwell_store::{QuotaUse, Rival, Table, Trace};
+use dwell_store::{Table, Trace};
 
 use dwell_view::{Row, Value};
 use proptest::prelude::*;
@@ -102,39 +102,6 @@ fn tasks_that_lose_the_cpu_now_and_then() {
 }
 
 #[test]
-fn threads_that_take_turns_at_the_gil() {
-    let trace = repeated(&[("a", "11gggg"), ("b", "gg22gg"), ("c", "gggg33")], 20);
-    let found = the("gil-contention", &trace);
-    assert!(found.evidence.to_string().starts_with("3 threads waited 240 ms for the GIL in"), "{}", found.evidence);
-    assert!(found.evidence.to_string().contains("Who held it ran mostly in f"), "{}", found.evidence);
-    assert!(!ids(&trace).contains(&"lock-convoy"));
-}
-
-#[test]
-fn a_convoy_and_the_sleep_in_it() {
-    let lines = [("a", "1s1mmmmmm"), ("b", "mmm1s1mmm"), ("c", "mmmmmm1s1")];
-    let trace = repeated(&lines, 8);
-    let convoy = the("lock-convoy", &trace);
-    assert_eq!(convoy.subject, "m");
-    assert!(convoy.evidence.to_string().contains("3 threads"), "{}", convoy.evidence);
-    let held = the("lock-held-across-wait", &trace);
-    assert_eq!(held.subject, "m");
-    assert!(held.evidence.to_string().contains("on `s`, at use_s (app.c:"), "{}", held.evidence);
-    // Held while computing: a convoy, but no waiting holder.
-    let lines = [("a", "111mmmmmm"), ("b", "mmm111mmm"), ("c", "mmmmmm111")];
-    let computing = ids(&repeated(&lines, 8));
-    assert!(computing.contains(&"lock-convoy") && !computing.contains(&"lock-held-across-wait"), "{computing:?}");
-}
-
-#[test]
-fn four_threads_on_two_cpus() {
-    let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
-    assert_eq!(the("oversubscription", &repeated(&lines, 10)).subject, "2 CPUs");
-    let two = ids(&repeated(&[("a", "########"), ("b", "#######-")], 10));
-    assert_eq!(two, Vec::<&str>::new());
-}
-
-#[test]
 fn one_thread_works_before_all() {
     let long = trace(
         "
@@ -150,46 +117,6 @@ fn one_thread_works_before_all() {
     // One after another is no phase of one thread.
     let turns = repeated(&[("a", "##mm##########"), ("b", "mm##mm########")], 10);
     assert!(!ids(&turns).contains(&"single-threaded-phase"));
-}
-
-#[test]
-fn uneven_work_between_barriers() {
-    let finding = the("barrier-imbalance", &repeated(&[("a", "1bbbbbbb"), ("b", "22222222")], 10));
-    assert_eq!(finding.subject, "b");
-    let lines = [("a", "1bbbbbbb#"), ("b", "22222222#"), ("c", "1bbbbbbb#")];
-    let finding = the("barrier-imbalance", &repeated(&lines, 10));
-    assert!(
-        finding.evidence.to_string().contains("2 threads") && finding.evidence.to_string().contains("f2"),
-        "{}",
-        finding.evidence
-    );
-}
-
-#[test]
-fn polling_by_sleeps() {
-    let finding = the("sleep-polling", &repeated(&[("a", "sss1"), ("b", "####")], 60));
-    assert!(finding.subject.contains("use_s"), "{}", finding.subject);
-    // Nor is a thread that wakes others between its sleeps.
-    let pacing = repeated(&[("a", "sss1"), ("b", "cccc"), ("d", "1ccc")], 60);
-    assert!(!ids(&pacing).contains(&"sleep-polling"));
-    // A few long sleeps are none.
-    assert_eq!(
-        ids(&repeated(&[("a", "ssssssssssssssssssssssssss#"), ("b", "###########################")], 4)),
-        [] as [&str; 0]
-    );
-}
-
-#[test]
-fn sleeps_that_grow_longer_are_tries() {
-    // It sleeps 1, 2 and 5 ms, until it has what it wants, and then waits for something else.
-    let tries = repeated(&[("a", "s1ss1sssss1nnnnnn#"), ("b", "##################")], 8);
-    let finding = the("sleep-polling", &tries);
-    assert!(finding.subject.contains("use_s"), "{}", finding.subject);
-    // Sleeps of one length, or of any, are a pace; so are those until evenly spaced times, for the first of which it was late.
-    for cells in ["ss1ss1ss1nnnnnn#", "sss1s1sssss1nnnn#", "s1ssss1ssss1ssss1nnn#"] {
-        let pace = repeated(&[("a", cells), ("b", "################")], 8);
-        assert!(!ids(&pace).contains(&"sleep-polling"), "{cells}");
-    }
 }
 
 #[test]
@@ -281,20 +208,6 @@ fn processes_that_hardly_live_are_no_threads() {
 }
 
 #[test]
-fn a_finding_says_the_task_that_it_lies_in() {
-    let turn = ["##mmmmmm", "mm##mmmm", "mmmm##mm", "mmmmmm##"];
-    let line = |at: usize| format!("t{at}: {}\nt{at} tasks: P{}\n", turn[at].repeat(12), "=".repeat(95));
-    let trace = trace(&(0..4).map(line).collect::<String>());
-    let found = found(&trace);
-    let convoy = found.iter().find(|(id, _)| *id == "lock-convoy").unwrap();
-    assert!(
-        convoy.1.evidence.to_string().ends_with("100.0 % of it lies within the task parse."),
-        "{}",
-        convoy.1.evidence
-    );
-}
-
-#[test]
 fn a_counter_beside_long_waits_is_a_finding() {
     let turns = |it: fn(bool) -> &'static str| (0..20).map(|at| it(at % 2 == 0)).collect::<String>();
     let thread = turns(|long| if long { "##nnnnnnnnnnnnnnnn####" } else { "##n####" });
@@ -306,51 +219,6 @@ fn a_counter_beside_long_waits_is_a_finding() {
                     ones of about 1.00 ms; separation 1.00.";
     assert!(finding.evidence.to_string().starts_with(expected), "{}", finding.evidence);
     assert_eq!(finding.cost_ns, 150_000_000);
-}
-
-/// Two threads compute on two CPUs and get one of them; `name` had the other for so long.
-fn beside(name: &str, cells: u64) -> Trace {
-    let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 10);
-    trace.manifest.taken.rivals = vec![Rival { name: name.into(), ns: cells * CELL }];
-    trace
-}
-
-#[test]
-fn cpus_that_others_took_are_told_with_their_names() {
-    let finding = the("cpus-taken", &beside("stress", 60));
-    assert_eq!((finding.subject.as_str(), finding.cost_ns), ("stress", 80 * CELL));
-    let text = finding.evidence.to_string();
-    assert!(text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"), "{text}");
-    assert!(!ids(&beside("stress", 10)).contains(&"cpus-taken"), "nobody is known who took so much");
-}
-
-#[test]
-fn who_queues_for_others_is_not_oversubscribed() {
-    let mut trace = repeated(&[("a", "#---"), ("b", "-#--"), ("c", "--#-"), ("d", "---#")], 20);
-    trace.manifest.taken.rivals = vec![Rival { name: "stress".into(), ns: 80 * CELL }];
-    assert_eq!(ids(&trace), ["cpus-taken"]);
-    let own = repeated(&[("a", "##--"), ("b", "--##"), ("c", "##--"), ("d", "--##")], 20);
-    assert_eq!(ids(&own), ["oversubscription"]);
-}
-
-#[test]
-fn a_quota_is_told_with_what_the_program_wanted() {
-    let mut trace = repeated(&[("a", "#---"), ("b", "#---")], 20);
-    trace.manifest.cpus.online = 2;
-    trace.manifest.taken.quotas = vec![QuotaUse {
-        group: "/sys/fs/cgroup/app".into(),
-        runtime_us: 50_000,
-        period_us: 100_000,
-        periods: 10,
-        throttled_periods: 9,
-        throttled_ns: 60 * CELL,
-    }];
-    let finding = the("cpu-quota", &trace);
-    let text = finding.evidence.to_string();
-    assert_eq!((finding.subject.as_str(), finding.cost_ns), ("/sys/fs/cgroup/app", 120 * CELL));
-    assert!(text.contains("9 of 10 periods") && text.contains("2.0 CPUs on average; the quota is 0.50"), "{text}");
-    trace.manifest.taken.quotas[0].throttled_periods = 0;
-    assert!(!ids(&trace).contains(&"cpu-quota"));
 }
 
 #[test]

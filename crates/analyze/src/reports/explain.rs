@@ -4,12 +4,12 @@ use dwell_model::{ObjectId, ObjectType};
 use dwell_view::{Prose, Row, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
-use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
 use crate::reports::account::account;
 use crate::reports::advice::advice;
 use crate::reports::cause_words::{brief, cause, chain_text, is_of_the_end, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
+use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
@@ -97,7 +97,7 @@ enum CauseRow<'e> {
     /// Why threads waited.
     Wait(&'e RootCause),
     /// Why they were ready and had no CPU: by the account of the run queue, its time, ns.
-    Queue(QueueReason, Finding, u64),
+    Queue(QueueCause, u64),
 }
 
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
@@ -147,17 +147,17 @@ fn on_path_alone(root: &RootCause) -> u64 {
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.
 fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<CauseRow<'static>> {
     let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
-    let least_ns = (findings::OWN_QUEUE_SHARE * running_ns as f64) as u64;
-    let part = |(reason, finding): (QueueReason, Finding)| {
-        let ns = match reason {
+    let least_ns = (OWN_QUEUE_SHARE * running_ns as f64) as u64;
+    let part = |cause: QueueCause| {
+        let ns = match cause.reason {
             QueueReason::Quota => queue.quota_ns,
             QueueReason::OtherPrograms => queue.others_ns,
             QueueReason::OwnThreads if queue.own_ns < least_ns => 0,
             QueueReason::OwnThreads => queue.own_ns,
         };
-        (ns > 0).then_some(CauseRow::Queue(reason, finding, ns))
+        (ns > 0).then_some(CauseRow::Queue(cause, ns))
     };
-    findings::of_run_queue(fold).into_iter().filter_map(part).collect()
+    queue_causes(fold).into_iter().filter_map(part).collect()
 }
 
 impl CauseRow<'_> {
@@ -173,45 +173,41 @@ impl CauseRow<'_> {
     fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
         match self {
             CauseRow::Wait(root) => row(fold, explanation, root),
-            CauseRow::Queue(reason, finding, ns) => queue_row(fold, explanation, (*reason, finding, *ns)),
+            CauseRow::Queue(cause, ns) => queue_row(fold, explanation, cause, *ns),
         }
     }
 }
 
 /// The row of a wait for CPUs.
-fn queue_row(
-    fold: &Fold<'_>,
-    explanation: &Explanation<'_, '_>,
-    (reason, finding, ns): (QueueReason, &Finding, u64),
-) -> Row {
+fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, cause: &QueueCause, ns: u64) -> Row {
     let queue = &explanation.run_queue;
-    let place = fold.stacks.place(finding.stack);
+    let (subject, place) = (cause.subject.as_str(), fold.stacks.place(cause.stack));
     let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
-    let sentence = match reason {
-        QueueReason::Quota => say!(CAUSE_QUOTA, group = finding.subject.as_str(), wait = wait, wall = wall),
-        QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = finding.subject.as_str(), wait = wait, wall = wall),
+    let sentence = match cause.reason {
+        QueueReason::Quota => say!(CAUSE_QUOTA, group = subject, wait = wait, wall = wall),
+        QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
         QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
     };
-    let cause = Prose::from(sentence).then(finding.evidence.clone());
+    let text = Prose::from(sentence).then(cause.evidence.clone());
     Row {
         depth: 0,
         values: vec![
             Value::Text(explanation.busiest_queue().to_owned()),
-            Value::Text(reason.finding().id.into()),
+            Value::Text(cause.reason.id().into()),
             place.map_or(Value::None, Value::Text),
             Value::Ns(ns),
             Value::Ns(queue.wall_ns),
             Value::Fraction(queue.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
             Value::None,
-            Value::Prose(cause.clone()),
+            Value::Prose(text.clone()),
             Value::None,
             Value::None,
             Value::None,
             Value::None,
             Value::None,
-            Value::Text(reason.finding().advice.into()),
-            Value::Prose(cause),
-            stack_value(fold, finding.stack),
+            Value::Prose(cause.reason.advice().into()),
+            Value::Prose(text),
+            stack_value(fold, cause.stack),
         ],
     }
 }

@@ -17,6 +17,7 @@ mod latency;
 mod losses;
 mod markers;
 mod outlier;
+mod queue_causes;
 mod socket_waits;
 mod sockets;
 mod summary;

@@ -215,9 +215,7 @@ fn findings_beside(fold: &Fold<'_>, causes: Option<&View>) -> View {
     };
     let chains: Vec<String> = causes.rows.iter().map(links).collect();
     let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
-    let is_told = |def: &FindingDef, subject: &str| {
-        findings::IN_THE_ACCOUNT.contains(&def.id) || (def.id == findings::FINE_GRAINED_WAITS && of_cause(subject))
-    };
+    let is_told = |def: &FindingDef, subject: &str| def.id == findings::FINE_GRAINED_WAITS && of_cause(subject);
     findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, &finding.subject)).collect())
 }
 

@@ -15,8 +15,6 @@ use crate::study::thread_index::{Piece, ThreadIndex};
 /// Pieces of holders' time looked at for a report, at most: the longest waits come first, the rest is left out and
 /// told.
 pub const REPORT_BUDGET: usize = 20_000_000;
-/// The same for findings, which need shares and not sums.
-pub const FINDINGS_BUDGET: usize = 100_000;
 
 /// What a holder did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

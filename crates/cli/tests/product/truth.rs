@@ -14,9 +14,6 @@ use crate::expectation::Expected;
 use crate::harness::Case;
 use crate::recording::{Recording, is_type, number, root, sample, text};
 
-/// Findings that are about what else runs on the machine.
-pub const OF_THE_MACHINE: [&str; 2] = ["cpus-taken", "cpu-quota"];
-
 /// How often a recording is repeated that was disturbed.
 const ATTEMPTS: usize = 4;
 
@@ -40,6 +37,9 @@ struct Truth {
     object: Vec<Rows>,
     #[serde(default)]
     thread: Vec<Rows>,
+    /// What the explanation of the waits must tell.
+    #[serde(default)]
+    cause: Vec<Cause>,
     /// What Dwell must find. It may find what is in `may_find`, and nothing else: any other finding is a false one.
     #[serde(default)]
     finding: Vec<Finding>,
@@ -79,6 +79,18 @@ enum OneOrMany {
     Any,
     One(String),
     Many(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cause {
+    /// What was done, by the column `kind`.
+    kind: Option<String>,
+    /// Words that the cause has: the object that was waited for, or the place.
+    mentions: Option<String>,
+    /// As of a finding.
+    #[serde(default)]
+    needs_bpf: bool,
 }
 
 #[derive(Deserialize)]
@@ -166,6 +178,7 @@ pub fn check_recorded(name: &str, once: Record<'_>, account: bool) -> Result<()>
     let truth = read_truth(name)?;
     let recording = record(&truth, once, &cpu_ns)?;
     let mut wrong = of_tables(&recording, &truth, Machine::Fast)?;
+    wrong.extend(of_causes(&recording, &truth)?);
     wrong.extend(of_findings(&recording, &truth)?);
     wrong.extend(of_reports(&recording, &truth)?);
     wrong.extend(chain::mismatches(&recording, &truth.chain)?);
@@ -283,6 +296,24 @@ fn has_functions(stack: &Value, functions: &[String]) -> bool {
     functions.iter().all(|function| frames.any(|frame| frame.contains(function.as_str())))
 }
 
+fn of_causes(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
+    let told = recording.rows(&["explain"])?;
+    let is_told = |cause: &Cause| {
+        told.iter().any(|row| {
+            cause.kind.as_ref().is_none_or(|kind| kind == text(row, "kind"))
+                && cause.mentions.as_ref().is_none_or(|words| row.to_string().contains(words.as_str()))
+        })
+    };
+    let by_perf = recording.manifest()?["source"] == "perf";
+    let wanted = truth.cause.iter().filter(|cause| !by_perf || !cause.needs_bpf);
+    let say = |cause: &Cause| {
+        let texts: Vec<&str> = told.iter().map(|row| text(row, "text")).collect();
+        let kind = cause.kind.as_deref().unwrap_or("any kind");
+        format!("no cause of {kind} about {:?}; told were: {texts:?}", cause.mentions)
+    };
+    Ok(wanted.filter(|cause| !is_told(cause)).map(say).collect())
+}
+
 fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
     let made_rows = recording.rows(&["findings", "--include-idle"])?;
     let is_made = |finding: &Finding| {
@@ -303,9 +334,7 @@ fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
     };
     let known = |row: &Value| {
         let is = |id: &str| [text(row, "id"), text(row, "finding")].contains(&id);
-        truth.finding.iter().any(|finding| is(&finding.id))
-            || truth.may_find.iter().any(|id| is(id))
-            || OF_THE_MACHINE.iter().any(|id| is(id))
+        truth.finding.iter().any(|finding| is(&finding.id)) || truth.may_find.iter().any(|id| is(id))
     };
     let false_ones = made_rows.iter().filter(|row| !known(row)).map(|row| format!("a false finding: {row}"));
     Ok(missing.map(say).chain(false_ones).chain(unproved).collect())

@@ -28,8 +28,6 @@ function Chart({ evidence, finding }: { evidence: Evidence; finding: Finding }) 
   switch (evidence.kind) {
     case 'waits':
       return <Waits filter={evidence} />;
-    case 'waits-share':
-      return <WaitsShare object={evidence.value} part={finding.cost_ns ?? 0} />;
     case 'cpu-share':
       return <CpuShare part={finding.cost_ns ?? 0} />;
     case 'concurrency':
@@ -84,12 +82,6 @@ function Waits({ filter }: { filter: { key: string; value: string } }) {
         ))}
     </svg>
   );
-}
-
-function WaitsShare({ object, part }: { object: string; part: number }) {
-  const histogram = useWaits({ key: 'object', value: object });
-  const whole = histogram?.bins.reduce((sum, { total_ns }) => sum + total_ns, 0) ?? 0;
-  return <Share part={part} whole={whole} of={title('wait_ns', 'Wait Time')} />;
 }
 
 function CpuShare({ part }: { part: number }) {

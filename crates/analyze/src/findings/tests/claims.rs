@@ -37,9 +37,13 @@ fn claims_hold(trace: &Trace, query: &Query) -> usize {
 /// Findings of a part of the time or of the threads speak of what the reports show of it.
 #[test]
 fn claims_hold_under_filters_and_ranges() {
-    let convoy = repeated(&CONVOY_LINES, 3);
+    let mut spinning = repeated(&CONVOY_LINES, 3);
+    let frame = spinning.frames.function.iter().position(|name| name == "f1").unwrap();
+    spinning.frames.function[frame] = "pthread_spin_lock".into();
+    let mut hasty = repeated(&[("a", "##mm"), ("b", "mm##")], 400);
+    faster(&mut hasty, 100);
     let mut checked = 0;
-    for trace in [&convoy, &repeated(&[("a", "#1ss"), ("b", "s#1s"), ("c", "mmss")], 20)] {
+    for trace in [&spinning, &hasty] {
         let elapsed = trace.elapsed_ns();
         for from in (0..8).map(|part| part * elapsed / 8 + part * 313) {
             for to in [from + elapsed / 3, elapsed] {
@@ -53,7 +57,7 @@ fn claims_hold_under_filters_and_ranges() {
         }
         checked += claims_hold(trace, &Query::default());
     }
-    assert!(checked > 100, "{checked} claims");
+    assert!(checked > 60, "{checked} claims");
 }
 
 const CONVOY_LINES: [(&str, &str); 4] = [

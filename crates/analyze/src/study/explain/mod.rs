@@ -13,6 +13,7 @@ mod classes;
 mod cpu_runs;
 mod dialogues;
 mod found;
+mod gil_turns;
 mod key_facts;
 mod names;
 mod places;

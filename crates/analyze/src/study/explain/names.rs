@@ -297,7 +297,7 @@ fn is_in_memory(kind: ObjectType) -> bool {
 }
 
 fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'O']) { "an" } else { "a" }
 }
 
 /// What an object of a type is called before its name.

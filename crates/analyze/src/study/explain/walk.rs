@@ -22,6 +22,7 @@ use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
 use crate::study::explain::found::Found;
+use crate::study::explain::gil_turns::GilTurns;
 use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::recent_rows::{RecentRows, Row};
@@ -88,6 +89,7 @@ pub struct Walk<'a, 'f, 't> {
     names: &'a mut Names<'f, 't>,
     classes: &'a Classes<'a, 't>,
     cpus: &'a CpuRuns,
+    gil_turns: GilTurns,
     last_looks: LastLooks,
     keys: KnownKeys<'t>,
     chains: Chains,
@@ -114,6 +116,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             names,
             classes,
             cpus,
+            gil_turns: GilTurns::new(trace),
             last_looks: cpus.last_looks(),
             keys: KnownKeys::new(trace),
             chains: Chains::new(),
@@ -336,9 +339,15 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
-        let (waker, holder) = (ender, facts.holder);
+        let (mut waker, mut holder) = (ender, facts.holder);
+        if kind == ObjectType::Gil && outcome == Outcome::TimedOut {
+            // It asks the holder for the GIL each 5 ms, which is no time-out of the program; who ends a later wait had it later.
+            holder = holder.or_else(|| self.gil_turns.holder(self.trace.events().key(key).object(), thread, to));
+            waker = waker.filter(|_| holder.is_none());
+        }
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
-        if outcome == Outcome::TimedOut && in_vain {
+        let asks_holder = kind == ObjectType::Gil && holder.is_some();
+        if outcome == Outcome::TimedOut && in_vain && !asks_holder {
             let sleeps = self.classes.sleeps_by_other_means(thread, row, key);
             let kind = if sleeps { CauseKind::Slept } else { CauseKind::TimedOut };
             return self.book(&askers, (kind, thread), row, (from, to));

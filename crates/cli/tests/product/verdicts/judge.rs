@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::{Measured, Program, Recorded};
+use super::{Measured, Planted, Program, Recorded};
 use crate::recording::{Running, root, text};
 
 /// Causes and findings among which the planted cause must be.
@@ -30,7 +30,7 @@ pub struct Verdict {
 fn told(program: &Program, recorded: &Recorded) -> Result<Vec<Value>> {
     let summary = recorded.recording.report(&["summary"])?;
     let rows = ["explanation", "findings"].into_iter().filter_map(|field| summary[field].as_array()).flatten();
-    let is_planted = |id: &str| program.cause.is_some_and(|(planted, _)| planted == id);
+    let is_planted = |id: &str| matches!(program.cause, Some(Planted::Cause(kind, _)) if kind == id);
     let of_program = |row: &&Value| match id(row) {
         "cpus-taken" | "cpu-quota" | "oversubscription" => is_planted(id(row)),
         "run-queue" => !row["behind"].is_null(),
@@ -48,15 +48,22 @@ fn id(row: &Value) -> &str {
     row["id"].as_str().unwrap_or_else(|| text(row, "kind"))
 }
 
+impl Planted {
+    fn is_told_by(self, row: &Value) -> bool {
+        let is_cause = row["id"].is_null();
+        let (is_it, words) = match self {
+            Self::Wait(words) => (is_cause, words),
+            Self::Cause(kind, words) => (is_cause && id(row) == kind, words),
+            Self::Finding(planted, words) => (is_cause || id(row) == planted, words),
+        };
+        is_it && row.to_string().contains(words)
+    }
+}
+
 /// Holds what is told against what is planted.
 pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
     let told = told(program, recorded)?;
-    // The account tells what some findings are about: then only the words count.
-    let is_right = |row: &Value| {
-        program.cause.is_some_and(|(planted, words)| {
-            (id(row) == planted || row["id"].is_null()) && row.to_string().contains(words)
-        })
-    };
+    let is_right = |row: &Value| program.cause.is_some_and(|planted| planted.is_told_by(row));
     let is_allowed = |row: &Value| {
         let by_words = |it: &&str| id(row) == *it || text(row, "text").contains(it);
         program.may_tell.iter().any(by_words) || (program.cause.is_some() && row["id"].is_null())

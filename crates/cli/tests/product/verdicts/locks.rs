@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use super::{Measured, Program, Recorded, needs_file, total};
+use super::{Measured, Planted, Program, Recorded, needs_file, total};
 use crate::recording::{Recording, needs_program, text};
 
 pub const PROGRAMS: &[Program] = &[
@@ -27,7 +27,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "go_mutex",
         planted: "eight goroutines compute under one mutex",
-        cause: Some(("lock-convoy", "book")),
+        cause: Some(Planted::Wait("book")),
         may_tell: &[],
         quick: false,
         record: go,
@@ -39,9 +39,9 @@ const fn turns(name: &'static str, lock: &'static str, record: fn() -> Result<Re
     Program {
         name,
         planted: "four threads sleep under one lock by turns",
-        cause: Some(("lock-convoy", lock)),
+        cause: Some(Planted::Wait(lock)),
         // Those that are done early leave one that sleeps again and again.
-        may_tell: &["lock-held-across-wait", "sleep-polling"],
+        may_tell: &[],
         quick: false,
         record,
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use tempfile::TempDir;
 
-use super::{Program, Recorded, built};
+use super::{Planted, Program, Recorded, built};
 use crate::cgroup::Cgroup;
 use crate::recording::{Recording, Running, collect, needs_program};
 
@@ -14,7 +14,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "cpu_quota",
         planted: "two computing threads have a fifth of a CPU",
-        cause: Some(("cpu-quota", "20.0 ms of CPU time in 100 ms")),
+        cause: Some(Planted::Cause("cpu-quota", "20.0 ms of CPU time in 100 ms")),
         may_tell: &[],
         quick: true,
         record: quota,
@@ -22,7 +22,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "one_cpu",
         planted: "four computing threads have one CPU",
-        cause: Some(("oversubscription", "behind the program's own threads")),
+        cause: Some(Planted::Cause("oversubscription", "behind the program's own threads")),
         may_tell: &["cpus-taken"],
         quick: false,
         record: one_cpu,
@@ -30,7 +30,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "starved",
         planted: "a program with a low priority, beside three loops on its CPU",
-        cause: Some(("cpus-taken", "sh ")),
+        cause: Some(Planted::Cause("cpus-taken", "sh ")),
         may_tell: &[],
         quick: false,
         record: starved,
@@ -38,7 +38,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sysbench_threads",
         planted: "eight threads take one lock, and yield under it",
-        cause: Some(("lock-convoy", "mutex")),
+        cause: Some(Planted::Wait("mutex")),
         may_tell: &["fine-grained-waits", "spinning"],
         quick: false,
         record: || sysbench(&["threads", "--threads=8", "--thread-locks=1"]),

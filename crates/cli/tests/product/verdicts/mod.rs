@@ -30,14 +30,24 @@ struct Program {
     name: &'static str,
     /// What is wrong, in words; empty for a healthy one.
     planted: &'static str,
-    /// Id of the finding that tells it, or told it before causes did, and words of that or of the cause; none for a healthy
-    /// program.
-    cause: Option<(&'static str, &'static str)>,
+    /// How that is told; none for a healthy program.
+    cause: Option<Planted>,
     /// What Dwell may tell, too, because it is true: ids of findings, or words of causes.
     may_tell: &'static [&'static str],
     /// Whether it is judged without `DWELL_VERDICTS`, too: it takes five seconds at most.
     quick: bool,
     record: fn() -> Result<Recorded>,
+}
+
+/// How a planted fault is told, and words that tell it.
+#[derive(Clone, Copy, Debug)]
+enum Planted {
+    /// As a root cause of waits.
+    Wait(&'static str),
+    /// As a root cause of this kind.
+    Cause(&'static str, &'static str),
+    /// As a finding of this id, or as a root cause of waits.
+    Finding(&'static str, &'static str),
 }
 
 /// A program's run under Dwell.

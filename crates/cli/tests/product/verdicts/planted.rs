@@ -10,40 +10,40 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::postgres::Postgres;
-use super::{Measured, Program, Recorded, built, total};
+use super::{Measured, Planted, Program, Recorded, built, total};
 use crate::recording::{Recording, Running, collect, is_type, needs_program, number, text, wait_for};
 
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "postgres_row_locks",
         planted: "six clients update one row",
-        cause: Some(("lock-convoy", "PostgreSQL lock in")),
-        may_tell: &["lock-convoy"],
+        cause: Some(Planted::Wait("PostgreSQL lock in")),
+        may_tell: &[],
         quick: true,
         record: postgres,
     },
     Program {
         name: "mpi_allreduce",
         planted: "a rank has six times the work, the other polls for it",
-        cause: Some(("spinning", "MPI_Allreduce")),
+        cause: Some(Planted::Finding("spinning", "MPI_Allreduce")),
         // The ranks do not share the work evenly; while they connect, PSM sleeps and looks.
-        may_tell: &["barrier-imbalance", "sleep-polling"],
+        may_tell: &[],
         quick: true,
         record: mpi,
     },
     Program {
         name: "openmp_critical",
         planted: "threads sleep in a critical section, in a libgomp without symbols",
-        cause: Some(("lock-held-across-wait", "tally")),
+        cause: Some(Planted::Wait("tally")),
         // The lock is not fair: some threads are done before the others.
-        may_tell: &["lock-convoy", "barrier-imbalance"],
+        may_tell: &[],
         quick: true,
         record: openmp,
     },
     Program {
         name: "python_executor",
         planted: "four threads of an executor compute in Python",
-        cause: Some(("gil-contention", "task")),
+        cause: Some(Planted::Wait("task")),
         // In some runs the workers hand the GIL over five hundred times a second, for tasks of half a millisecond.
         may_tell: &["fine-grained-waits"],
         quick: true,
@@ -52,7 +52,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "java_monitor",
         planted: "four Java threads sleep in a synchronized block by turns",
-        cause: Some(("lock-convoy", "monitorenter")),
+        cause: Some(Planted::Wait("monitorenter")),
         may_tell: &[],
         quick: true,
         record: java,
@@ -60,7 +60,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "xargs",
         planted: "a process for each item",
-        cause: Some(("process-churn", "processes named true")),
+        cause: Some(Planted::Finding("process-churn", "processes named true")),
         may_tell: &[],
         quick: true,
         record: xargs,

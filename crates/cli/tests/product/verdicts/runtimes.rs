@@ -7,14 +7,14 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use super::{Measured, Program, Recorded, built, total};
+use super::{Measured, Planted, Program, Recorded, built, total};
 use crate::recording::{Recording, needs_program, number, text};
 
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "node_blocked",
         planted: "each 100 ms a timer's function computes for 60 ms",
-        cause: Some(("event-loop-blocked", "node")),
+        cause: Some(Planted::Finding("event-loop-blocked", "node")),
         may_tell: &[],
         quick: false,
         record: || node("blocked"),
@@ -23,7 +23,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "asyncio_blocked",
         planted: "each 100 ms a coroutine sleeps for 60 ms in a blocking way",
-        cause: Some(("event-loop-blocked", "write_report")),
+        cause: Some(Planted::Finding("event-loop-blocked", "write_report")),
         may_tell: &[],
         quick: true,
         record: || asyncio("blocked"),
@@ -40,7 +40,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sqlite_busy",
         planted: "four threads write into one SQLite file, which sleeps and tries again",
-        cause: Some(("sleep-polling", "libsqlite3")),
+        cause: Some(Planted::Wait("libsqlite3")),
         may_tell: &[],
         quick: true,
         record: sqlite,
@@ -48,7 +48,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "openmp_imbalance",
         planted: "one thread of two has eight times the work",
-        cause: Some(("barrier-imbalance", "OpenMP barrier")),
+        cause: Some(Planted::Wait("OpenMP barrier")),
         may_tell: &["spinning"],
         quick: false,
         record: openmp,
@@ -57,8 +57,8 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "java_lock",
         planted: "four Java threads sleep under a ReentrantLock by turns",
-        cause: Some(("lock-convoy", "JVM monitor")),
-        may_tell: &["lock-held-across-wait"],
+        cause: Some(Planted::Wait("JVM monitor")),
+        may_tell: &[],
         quick: false,
         record: java_lock,
     },
@@ -129,9 +129,8 @@ fn java_lock() -> Result<Recorded> {
     ensure!(Command::new(compiler).args(["-d", &place, &source]).status()?.success(), "it does not compile");
     let recording = Recording::of(&[], &[&java, "-cp", &place, "Ledger", "lock"])?;
     let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
-    let found = recording.findings()?;
-    let dwell = found.iter().filter(|row| text(row, "id") == "lock-convoy").map(|row| number(row, "cost_ns"));
-    let dwell = dwell.sum::<Result<f64>>()? / 1e9;
+    let waits = recording.rows(&["waits", "--filter", "object-type=jvm-monitor"])?;
+    let dwell = waits.iter().map(|row| number(row, "wait_ns")).sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds of waits for the lock", dwell, truth, within: 0.6..1.1 };
     Ok(Recorded { recording, measured: Some(measured) })
 }

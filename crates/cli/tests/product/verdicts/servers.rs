@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Measured, Program, Recorded, needs_file};
+use super::{Measured, Planted, Program, Recorded, needs_file};
 use crate::event_loops::{redis, repeat};
 use crate::real_programs::{Server, free_port, load};
 use crate::recording::{Recording, Running, needs_program, number, text, wait_for};
@@ -20,7 +20,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "redis_slow_command",
         planted: "each 100 ms a script counts",
-        cause: Some(("event-loop-blocked", "redis-server")),
+        cause: Some(Planted::Finding("event-loop-blocked", "redis-server")),
         may_tell: &[],
         quick: false,
         record: redis_script,
@@ -28,27 +28,20 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "redis_io_threads",
         planted: "four I/O threads poll for work that one could do",
-        cause: Some(("spinning", "IOThread")),
+        cause: Some(Planted::Finding("spinning", "IOThread")),
         // The loop stands still until they are done.
         may_tell: &["fine-grained-waits", "event-loop-blocked"],
         quick: false,
         record: redis_threads,
     },
     // Its thread that keeps the items in order sleeps and looks, as long as it lives.
-    Program {
-        name: "memcached",
-        planted: "",
-        cause: None,
-        may_tell: &["sleep-polling"],
-        quick: false,
-        record: memcached,
-    },
+    Program { name: "memcached", planted: "", cause: None, may_tell: &[], quick: false, record: memcached },
     Program { name: "nginx", planted: "", cause: None, may_tell: &[], quick: false, record: || web("nginx") },
     Program { name: "haproxy", planted: "", cause: None, may_tell: &[], quick: false, record: || web("haproxy") },
     Program {
         name: "mariadb_row_lock",
         planted: "six clients update one row",
-        cause: Some(("lock-convoy", "mariadbd")),
+        cause: Some(Planted::Wait("mariadbd")),
         may_tell: &[],
         quick: false,
         record: mariadb,
@@ -191,9 +184,8 @@ fn mariadb() -> Result<Recorded> {
     let status = Running::start(&mut ask("show status like 'Innodb_row_lock_time'"))?.finish()?.stdout;
     let truth: f64 = status.split_whitespace().last().context("no statistics")?.parse()?;
     let recording: Recording = running.end(Signal::TERM)?;
-    let found = recording.findings()?;
-    let of_row = |row: &&Value| text(row, "id") == "lock-convoy" && row.to_string().contains("mariadbd");
-    let dwell = found.iter().filter(of_row).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
+    let waits = recording.rows(&["waits", "--filter", "function=lock_wait(que_thr_t*)"])?;
+    let dwell = waits.iter().map(|row| number(row, "wait_ns")).sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds of waits for the row", dwell, truth: truth / 1e3, within: 0.7..1.2 };
     Ok(Recorded { recording, measured: Some(measured) })
 }

@@ -1,0 +1,149 @@
+//! Phases in which one thread works alone.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{FindingDef, StackId};
+use dwell_view::{Word, glob};
+
+use crate::engine::columns::Columns;
+use crate::engine::fold::Fold;
+use crate::engine::target::target_concurrency;
+use crate::findings::claim::{Claim, of_thread};
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::measure::utilization::total;
+use crate::question::query::Query;
+use crate::sentences::say;
+
+/// One thread works for a long time.
+pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
+    id: "single-threaded-phase",
+    title: "Single-threaded phase",
+    help: "For a large part of the run a single thread works, in a program that works in parallel at other times: the \
+           serial part that limits the speed-up (Amdahl's law).",
+    advice: "Do the phase's work in parallel, overlap it with the parallel part, or do less of it.",
+    japanese_title: "シングルスレッドの区間",
+    japanese_advice: "その区間の処理を並列化するか、並列部分と重ねるか、減らしてください。",
+};
+
+/// Part of the elapsed time that the longest phase must take.
+const PHASE_SHARE: f64 = 0.1;
+/// Part of the elapsed time in which at least two threads must have work: else the program is not a parallel one.
+const PARALLEL_SHARE: f64 = 0.05;
+/// Bins of the search: a phase is at least as long as PHASE_SHARE of them.
+const BINS: usize = 500;
+/// Threads with work in a phase's bin, on average: running or, on a busy machine, in a run queue; a little more than
+/// one when another thread starts or ends in it.
+const ONE_THREAD: std::ops::Range<f64> = 0.7..1.2;
+/// Functions that load programs.
+const LOADING: &[&str] =
+    &["_dl_start*", "_dl_main", "dl_main", "_dl_relocate_object*", "_dl_map_object*", "resolve_map", "execve"];
+/// Part of the phase that the thread must run.
+const RAN: f64 = 0.5;
+/// Part of the phase's work that must be one thread's.
+const SAME_THREAD: f64 = 0.8;
+
+pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let fold = evidence.fold;
+    let parallel: u64 = fold.levels.histogram_concurrency.iter().skip(2).sum();
+    let target = u64::from(target_concurrency(fold.trace, fold.query));
+    if target < 2 || evidence.share(parallel) < PARALLEL_SHARE {
+        return Vec::new();
+    }
+    let Some((from, to)) = longest_phase(evidence) else { return Vec::new() };
+    let length = fold.windows.overlap_ns(from, to);
+    if evidence.share(length) < PHASE_SHARE {
+        return Vec::new();
+    }
+    let Some((thread, ran_ns, stack)) = worker(evidence, from, to) else { return Vec::new() };
+    let name = &fold.trace.threads.name[thread];
+    let text = say!(
+        SINGLE_THREADED_PHASE,
+        from = Word::Ns(from),
+        to = Word::Ns(to),
+        share = Word::part(length, evidence.elapsed_ns),
+        thread = name.clone(),
+        place = fold.stacks.place(stack),
+        target = target,
+    );
+    let subject = stack_subject(evidence, stack).unwrap_or_else(|| name.clone());
+    vec![Finding {
+        subject,
+        evidence: text.into(),
+        stack,
+        cost_ns: length.saturating_mul(target - 1),
+        during: Some((from, to)),
+        claims: vec![Claim::at_least("threads", &of_thread(fold, thread, (from, to)), "running_ns", ran_ns)],
+    }]
+}
+
+fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> {
+    let stacks = &evidence.fold.stacks;
+    let own = stacks.own(stack);
+    own.is_some().then(|| stacks.function_name(stacks.function(own)).to_owned())
+}
+
+/// The longest stretch of bins in which one thread had work.
+fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
+    let parts = evidence.fold.windows.parts();
+    let (from, to) = (parts.first()?.0, parts.last()?.1);
+    let (trace, windows) = (evidence.fold.trace, &evidence.fold.windows);
+    let columns = match evidence.fold.rows().share < 1.0 {
+        true => Columns::of(trace, windows, (from, to), BINS),
+        false => Columns::exact(trace, windows, (from, to), BINS),
+    };
+    let is_single = |bin: usize| {
+        let width = columns.edge(bin + 1) - columns.edge(bin);
+        ONE_THREAD.contains(&(columns.columns[bin].ready_ns / width.max(1) as f64))
+    };
+    let bins = columns.columns.len();
+    let single: Vec<bool> = (0..bins).map(is_single).collect();
+    let mut best = 0..0;
+    let mut begin = 0;
+    for bin in 0..=bins {
+        if !single.get(bin).copied().unwrap_or(false) {
+            if bin - begin > best.len() {
+                best = begin..bin;
+            }
+            begin = bin + 1;
+        }
+    }
+    (!best.is_empty()).then(|| (columns.edge(best.start), columns.edge(best.end)))
+}
+
+/// The thread that did nearly all of the phase's work, how long it ran, ns, and where.
+fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64, StackId)> {
+    let asked = evidence.fold.query;
+    let query = Query { range: Some((from, to)), filters: Vec::new(), exclude: Vec::new(), ..asked.clone() };
+    let phase = Fold::new(evidence.fold.trace, &query).ok()?;
+    let mut worked: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    for (_, site, weights) in phase.selected() {
+        if let Some(thread) = site.key.thread.get() {
+            let (ran, ready) = worked.entry(thread).or_default();
+            *ran += weights.cpu_ns();
+            *ready += total(&weights.runnable);
+        }
+    }
+    let all: u64 = worked.values().map(|(ran, ready)| ran + ready).sum();
+    let (thread, (ran, ready)) = worked.into_iter().max_by_key(|(_, (ran, ready))| ran + ready)?;
+    // A thread that is ready does not run; on a busy machine it waits for its turns.
+    let ran_enough = ran as f64 >= RAN * phase.windows.length_ns() as f64;
+    if !ran_enough || ((ran + ready) as f64) < SAME_THREAD * all as f64 {
+        return None;
+    }
+    let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+    for (_, site, weights) in phase.selected_if(|site| site.key.thread.get() == Some(thread)) {
+        if site.key.stack.is_some() {
+            *places.entry(site.key.stack).or_default() += weights.cpu_ns();
+        }
+    }
+    let place = heaviest(&places);
+    (!is_start_up(&phase, place)).then_some((thread, ran, place))
+}
+
+/// Whether a program is being loaded there.
+fn is_start_up(fold: &Fold<'_>, stack: StackId) -> bool {
+    let stacks = &fold.stacks;
+    let mut names = stacks.whole_chain(stack).map(|place| stacks.function_name(stacks.function(place)));
+    names.any(|name| LOADING.iter().any(|function| glob(function, name)))
+}

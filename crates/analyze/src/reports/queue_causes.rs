@@ -1,0 +1,262 @@
+//! Why threads were ready and had no CPU, where that is much: a quota, other programs, or the program's own threads.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{Reason, StackId};
+use dwell_store::{QuotaUse, Rival};
+use dwell_view::{Prose, Sentence, Word, duration};
+
+use crate::engine::fold::Fold;
+use crate::engine::sweep::ConcurrencyStats;
+use crate::measure::site::Site;
+use crate::measure::utilization::total;
+use crate::sentences::say;
+
+/// What kept ready threads off the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueReason {
+    /// The control group had used up its quota.
+    Quota,
+    /// Other programs had the CPUs.
+    OtherPrograms,
+    /// Other threads of the program had them.
+    OwnThreads,
+}
+
+impl QueueReason {
+    /// Its name in the column `kind`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Quota => "cpu-quota",
+            Self::OtherPrograms => "cpus-taken",
+            Self::OwnThreads => "oversubscription",
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(self) -> Sentence {
+        match self {
+            Self::Quota => say!(ADVICE_CPU_QUOTA),
+            Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
+            Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
+        }
+    }
+}
+
+/// Why threads waited for a CPU.
+#[derive(Clone, Debug)]
+pub struct QueueCause {
+    /// What kept them.
+    pub reason: QueueReason,
+    /// The control group, the other program that had most, or the number of CPUs.
+    pub subject: String,
+    /// The numbers from which it is concluded.
+    pub evidence: Prose,
+    /// Where the program's threads ran most, if it is these.
+    pub stack: StackId,
+}
+
+/// Part of the CPU time that the program ran or was denied from which that matters …
+const DENIED_SHARE: f64 = 0.1;
+/// … and part of the elapsed time, and a time: a program of some milliseconds always meets somebody.
+const DENIED_ELAPSED: f64 = 0.05;
+const DENIED_NS: u64 = 20_000_000;
+/// Part of it for which there must be others.
+const EXPLAINED: f64 = 0.3;
+/// Others that are named.
+const NAMED: usize = 3;
+/// Part of a group's periods that must have been cut short.
+const THROTTLED_PERIODS: f64 = 0.05;
+/// Part of the CPU time during which more threads must be ready than there are CPUs.
+const OVERSUBSCRIBED_SHARE: f64 = 0.3;
+/// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
+pub const OWN_QUEUE_SHARE: f64 = 0.2;
+/// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
+const BUSY_SHARE: f64 = 0.3;
+
+/// The reasons that matter.
+pub fn queue_causes(fold: &Fold<'_>) -> Vec<QueueCause> {
+    let quota = cpu_quota(fold);
+    let others = if quota.is_some() { None } else { cpus_taken(fold) };
+    quota.into_iter().chain(others).chain(oversubscription(fold)).collect()
+}
+
+/// Other programs had the CPUs.
+fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
+    let (denied_ns, rivals) = (fold.levels.denied_ns, &fold.trace.manifest.taken.rivals);
+    let wanted_ns = denied_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
+    let enough =
+        denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
+    // What others took is known for the whole recording only.
+    let taken_ns = rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
+    let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
+    let by_others = taken_ns as f64 * part >= EXPLAINED * denied_ns as f64;
+    if !enough || denied_ns < DENIED_NS || !by_others {
+        return None;
+    }
+    let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
+    let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
+    let text = say!(
+        CPUS_TAKEN,
+        denied = Word::Ns(denied_ns),
+        share = Word::part(denied_ns, wanted_ns),
+        names = names.join(", "),
+    );
+    Some(QueueCause {
+        reason: QueueReason::OtherPrograms,
+        subject: rivals.first().map(|rival| rival.name.clone()).unwrap_or_default(),
+        evidence: text.into(),
+        stack: StackId::NONE,
+    })
+}
+
+/// The program's control group may use no more.
+fn cpu_quota(fold: &Fold<'_>) -> Option<QueueCause> {
+    let quota = fold.trace.manifest.taken.quotas.iter().max_by_key(|quota| quota.throttled_ns)?;
+    let denied_ns = fold.levels.denied_ns;
+    let often = quota.throttled_periods as f64 >= THROTTLED_PERIODS * quota.periods as f64;
+    if quota.throttled_periods == 0 || !often || elapsed_share(fold, denied_ns) < DENIED_ELAPSED {
+        return None;
+    }
+    let text = say!(
+        CPU_QUOTA,
+        runtime = Word::Ns(quota.runtime_us.saturating_mul(1000)),
+        period = Word::Ns(quota.period_us.saturating_mul(1000)),
+        throttled = quota.throttled_periods,
+        periods = quota.periods,
+        denied = Word::Ns(denied_ns),
+    );
+    Some(QueueCause {
+        reason: QueueReason::Quota,
+        subject: quota.group.clone(),
+        evidence: Prose::from(text).and(needed(fold, quota)),
+        stack: StackId::NONE,
+    })
+}
+
+/// The quota with which the program would have run whenever it was ready: as many CPUs as threads were, up to all.
+fn needed(fold: &Fold<'_>, quota: &QuotaUse) -> Option<Sentence> {
+    let has = quota.runtime_us as f64 / quota.period_us.max(1) as f64;
+    let online = u64::from(fold.trace.manifest.cpus.online.max(1));
+    let wanted_ns = thread_time(&fold.levels.histogram_concurrency, online);
+    let wanted = wanted_ns as f64 / fold.windows.length_ns().max(1) as f64;
+    (wanted > has).then(|| say!(CPU_QUOTA_NEEDED, cpus = Word::Real(wanted, 1), has = Word::Real(has, 2)))
+}
+
+/// More threads have work than there are CPUs.
+fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
+    let cpu_ns = fold.shown().cpu_ns();
+    // New threads that queue for their first CPU are churn.
+    let started = |site: &Site| site.key.reason != Some(Reason::Starting);
+    let queued_ns: u64 = fold.selected_if(started).map(|(.., weights)| total(&weights.runnable)).sum();
+    let levels = &fold.levels;
+    let cpus = fold.trace.manifest.cpus.usable.max(1);
+    let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
+    let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
+        && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
+        && busy >= BUSY_SHARE;
+    if cpu_ns == 0 || !enough {
+        return None;
+    }
+    let mut running: BTreeMap<StackId, u64> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        *running.entry(site.key.stack).or_default() += weights.cpu_ns();
+    }
+    let text = say!(
+        OVERSUBSCRIPTION,
+        share = Word::part(levels.oversubscribed_ns, cpu_ns),
+        cpus = cpus,
+        ready = Word::Real(ConcurrencyStats::average(&levels.histogram_concurrency), 1),
+        queued = Word::Ns(queued_ns),
+        part = Word::part(queued_ns, cpu_ns),
+    );
+    Some(QueueCause {
+        reason: QueueReason::OwnThreads,
+        subject: format!("{cpus} CPUs"),
+        evidence: text.into(),
+        stack: running.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack),
+    })
+}
+
+/// Time of a histogram over numbers of threads, each instant as often as there are threads, up to `most`, ns.
+fn thread_time(histogram: &[u64], most: u64) -> u64 {
+    let threads = histogram.iter().zip(0u64..);
+    threads.fold(0, |sum, (ns, count)| sum.saturating_add(ns.saturating_mul(count.min(most))))
+}
+
+/// A part of the time looked at.
+fn elapsed_share(fold: &Fold<'_>, ns: u64) -> f64 {
+    ns as f64 / fold.windows.length_ns().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_store::Trace;
+
+    use super::*;
+    use crate::question::query::Query;
+    use crate::test_support::trace_dsl::{CELL, build};
+
+    fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
+        let lines: Vec<(&str, Vec<char>)> =
+            lines.iter().map(|(name, cells)| (*name, cells.repeat(times).chars().collect())).collect();
+        build(&lines, 2)
+    }
+
+    fn causes(trace: &Trace) -> Vec<QueueCause> {
+        let query = Query::default();
+        queue_causes(&Fold::new(trace, &query).unwrap())
+    }
+
+    fn reasons(trace: &Trace) -> Vec<QueueReason> {
+        causes(trace).iter().map(|cause| cause.reason).collect()
+    }
+
+    #[test]
+    fn four_threads_on_two_cpus() {
+        let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
+        assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
+        assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
+    }
+
+    /// Two threads compute on two CPUs and get one of them; `name` had the other for so long.
+    fn beside(name: &str, cells: u64) -> Trace {
+        let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 10);
+        trace.manifest.taken.rivals = vec![Rival { name: name.into(), ns: cells * CELL }];
+        trace
+    }
+
+    #[test]
+    fn cpus_that_others_took_are_told_with_their_names() {
+        let causes = causes(&beside("stress", 60));
+        let taken = causes.iter().find(|cause| cause.reason == QueueReason::OtherPrograms).unwrap();
+        let text = taken.evidence.to_string();
+        assert_eq!(taken.subject, "stress");
+        assert!(
+            text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"),
+            "{text}"
+        );
+        let nobody = reasons(&beside("stress", 10));
+        assert!(!nobody.contains(&QueueReason::OtherPrograms), "nobody is known who took so much");
+    }
+
+    #[test]
+    fn a_quota_is_told_with_what_the_program_wanted() {
+        let mut trace = repeated(&[("a", "#---"), ("b", "#---")], 20);
+        trace.manifest.cpus.online = 2;
+        trace.manifest.taken.quotas = vec![QuotaUse {
+            group: "/sys/fs/cgroup/app".into(),
+            runtime_us: 50_000,
+            period_us: 100_000,
+            periods: 10,
+            throttled_periods: 9,
+            throttled_ns: 60 * CELL,
+        }];
+        let quota = causes(&trace).remove(0);
+        let text = quota.evidence.to_string();
+        assert_eq!((quota.reason, quota.subject.as_str()), (QueueReason::Quota, "/sys/fs/cgroup/app"));
+        assert!(text.contains("9 of 10 periods") && text.contains("2.0 CPUs on average; the quota is 0.50"), "{text}");
+        trace.manifest.taken.quotas[0].throttled_periods = 0;
+        assert!(!reasons(&trace).contains(&QueueReason::Quota));
+    }
+}

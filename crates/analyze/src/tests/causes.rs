@@ -1,0 +1,38 @@
+//! What the explanation says of the well-known ways in which threads hold one another up.
+
+use super::*;
+
+/// Kind, place and advice of the largest cause.
+fn first_cause(lines: &[(&'static str, &str)], times: usize) -> (String, String, String) {
+    let lines: Vec<(&str, Vec<char>)> =
+        lines.iter().map(|(name, cells)| (*name, cells.repeat(times).chars().collect())).collect();
+    let view = of(Report::Explain, &build(&lines, 2), &Query::default());
+    let of_first = |id: &str| match column(&view, id).into_iter().next() {
+        Some(Value::Text(text)) => text,
+        Some(Value::Prose(prose)) => prose.to_string(),
+        other => panic!("{id}: {other:?}"),
+    };
+    (of_first("kind"), of_first("place"), of_first("advice"))
+}
+
+#[test]
+fn a_lock_held_while_its_holder_sleeps() {
+    let lines = [("a", "1sss1mmmmmmmmmm"), ("b", "mmmmm1sss1mmmmm"), ("c", "mmmmmmmmmm1sss1")];
+    let (kind, place, advice) = first_cause(&lines, 8);
+    assert_eq!(kind, "slept");
+    assert!(place.contains("use_s") && advice.contains("sleep"), "{place}: {advice}");
+}
+
+#[test]
+fn threads_that_take_turns_at_the_gil() {
+    let (kind, place, advice) = first_cause(&[("a", "11gggg"), ("b", "gg11gg"), ("c", "gggg11")], 20);
+    assert_eq!(kind, "running");
+    assert!(place.contains("f1") && advice.contains("GIL"), "{place}: {advice}");
+}
+
+#[test]
+fn uneven_work_between_barriers() {
+    let (kind, place, advice) = first_cause(&[("a", "1bbbbbbb"), ("b", "22222222")], 10);
+    assert_eq!(kind, "running");
+    assert!(place.contains("f2") && advice.contains('b'), "{place}: {advice}");
+}
