@@ -282,8 +282,8 @@ sentences! {
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
-    EXPLAINED_APART = "explained-apart", "With {rows} intervals off the CPU it takes some time to tell where the time went: dwell report explain.",
-        "CPU を離れた区間が {rows} 個あるため、時間の行方の説明には時間がかかります: dwell report explain。";
+    EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",
+        "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。";
     TIME_ACCOUNT = "time-account",
         "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
         "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";

@@ -79,6 +79,12 @@ impl Windows {
         self.clip(from, to).map(move |(from, to)| Part { from, to, to_the_end: self.to_the_end && to == end })
     }
 
+    /// Those of parts, which are in order.
+    pub fn of_parts(parts: &[Part]) -> Self {
+        let to_the_end = parts.last().is_some_and(|part| part.to_the_end);
+        Self { parts: parts.iter().map(|part| (part.from, part.to)).collect(), to_the_end }
+    }
+
     /// The whole collection.
     pub fn whole(trace: &Trace) -> Self {
         Self::without(0, elapsed_ns(trace), pauses(trace)).with_the_end(elapsed_ns(trace))

@@ -12,7 +12,7 @@ use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
-use crate::study::explain::{CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
+use crate::study::explain::{CauseKind, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -67,8 +67,6 @@ const END_SHARE: f64 = 0.1;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
-/// Intervals that are explained in the summary, at most: it is to be there at once.
-const ROWS_IN_SUMMARY: usize = 1_000_000;
 /// Causes in the summary.
 const IN_SUMMARY: usize = 3;
 /// Parts of the path that are named.
@@ -212,12 +210,6 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, cause: &QueueCa
     }
 }
 
-/// Why the summary leaves the explanation to this report; none where it has it.
-pub fn left_out(fold: &Fold<'_>) -> Option<Prose> {
-    let rows = fold.trace.events().off_cpu.count();
-    (rows > ROWS_IN_SUMMARY).then(|| say!(EXPLAINED_APART, rows = rows).into())
-}
-
 /// What the summary says: the largest causes, and the account of the threads' time.
 pub struct InSummary {
     /// The causes; what else there is to say are its notes.
@@ -226,15 +218,18 @@ pub struct InSummary {
     pub account: View,
 }
 
-/// What the summary says.
+/// What the summary says; it is to be there at once, so that of very many rows it looks at slices of the time.
 pub fn in_summary(fold: &Fold<'_>) -> InSummary {
-    let explanation = explanation_of(fold);
+    let explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
     let told = cause_rows(fold, &explanation, least);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     view.rows = told.iter().take(IN_SUMMARY).map(|told| told.row(fold, &explanation)).collect();
     view.notes = accounts(&explanation);
+    if explanation.share < 1.0 {
+        view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
+    }
     if told.is_empty() {
         let sentence = say!(
             NOT_HELD_UP,

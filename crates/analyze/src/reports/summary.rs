@@ -108,8 +108,7 @@ pub fn summary(fold: &Fold<'_>) -> View {
     fields.extend(parts(fold));
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
-    let mut notes = notes_of_summary(fold);
-    notes.extend(explain::left_out(fold));
+    let notes = notes_of_summary(fold);
     View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() }
 }
 
@@ -182,16 +181,11 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 fn parts(fold: &Fold<'_>) -> Vec<Field> {
     let levels = &fold.levels;
-    let told = explain::left_out(fold).is_none().then(|| explain::in_summary(fold));
-    let findings = findings_beside(fold, told.as_ref().map(|told| &told.causes));
-    let (explanation, account) = match told {
-        Some(explain::InSummary { causes, account }) => (nested(causes), nested(account)),
-        // It takes too long for a summary, which its notes say.
-        None => (Value::None, Value::None),
-    };
+    let explain::InSummary { causes, account } = explain::in_summary(fold);
+    let findings = findings_beside(fold, &causes);
     vec![
-        Field("explanation", explanation),
-        Field("account", account),
+        Field("explanation", nested(causes)),
+        Field("account", nested(account)),
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", nested(losses(fold))),
@@ -204,10 +198,9 @@ fn nested(view: View) -> Value {
     Value::Rows(Box::new(view))
 }
 
-/// The findings that the account of the time does not tell already; all of them where there is no account.
-fn findings_beside(fold: &Fold<'_>, causes: Option<&View>) -> View {
+/// The findings that no cause tells already.
+fn findings_beside(fold: &Fold<'_>, causes: &View) -> View {
     let found = findings::findings_of(fold);
-    let Some(causes) = causes else { return findings::view(fold, found) };
     let column = causes.columns.iter().position(|column| column.id == "chain");
     let links = |row: &Row| match column.and_then(|column| row.values.get(column)) {
         Some(Value::Stack(links)) => links.join("\n"),

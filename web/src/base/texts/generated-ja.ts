@@ -194,7 +194,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-memory-limit": "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。",
   "advice-unfinished": "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。",
   "advice-unseen": "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。",
-  "explained-apart": "CPU を離れた区間が {rows} 個あるため、時間の行方の説明には時間がかかります: dwell report explain。",
+  "explained-by-slices": "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。",
   "time-account": "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",
   "queue-account": "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。",
   "path-causes": "プログラムの {elapsed} の内訳: {causes}。",

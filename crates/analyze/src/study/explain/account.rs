@@ -25,6 +25,12 @@ pub struct Account {
 }
 
 impl Account {
+    /// Its life and the parts of it.
+    pub fn times_mut(&mut self) -> [&mut u64; 7] {
+        let Self { threads: _, life_ns, running_ns, run_queue_ns, demand_ns, structure_ns, own_ns, idle_ns } = self;
+        [life_ns, running_ns, run_queue_ns, demand_ns, structure_ns, own_ns, idle_ns]
+    }
+
     /// Adds a wait.
     pub fn add_wait(&mut self, class: WaitClass, ns: u64) {
         let sum = match class {

@@ -1,8 +1,11 @@
 //! Who ran on each CPU: what a thread in the run queue is behind of.
 
+use std::ops::Range;
+
 use dwell_store::Trace;
 use dwell_work::parallel;
 
+use crate::question::windows::Windows;
 use crate::study::thread_index::{ThreadIndex, near};
 
 /// CPU of a row that did not run again.
@@ -23,9 +26,9 @@ pub struct CpuRuns {
 pub type LastLooks = Vec<usize>;
 
 impl CpuRuns {
-    /// Those of a trace.
-    pub fn new(trace: &Trace) -> Self {
-        let add = |of_cpu: &mut Vec<Vec<Run>>, thread: usize| runs_of(trace, thread, of_cpu);
+    /// Those of a trace within windows.
+    pub fn new(trace: &Trace, windows: &Windows) -> Self {
+        let add = |of_cpu: &mut Vec<Vec<Run>>, thread: usize| runs_of((trace, windows), thread, of_cpu);
         let parts = parallel::fold(trace.threads.tid.len(), Vec::new, add);
         let mut of_cpu: Vec<Vec<Run>> = Vec::new();
         for (cpu, runs) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
@@ -80,18 +83,35 @@ impl CpuRuns {
 }
 
 /// Adds the runs of a thread.
-fn runs_of(trace: &Trace, thread: usize, of_cpu: &mut Vec<Vec<Run>>) {
-    let mut before: Option<(u16, u64)> = None;
+fn runs_of((trace, windows): (&Trace, &Windows), thread: usize, of_cpu: &mut Vec<Vec<Run>>) {
     let mut add = |before: Option<(u16, u64)>, until: u64| {
         if let Some((cpu, ran)) = before.filter(|(cpu, ran)| *cpu != NO_CPU && until > *ran) {
             at(of_cpu, usize::from(cpu)).push((ran, until, thread as u32));
         }
     };
-    let rows = trace.events().off_cpu.of(thread);
-    ThreadIndex::new(trace).for_each(thread, rows, |bounds, _, cpu| {
-        add(before.replace((cpu, bounds.ran)), bounds.start);
-    });
-    add(before, trace.threads.end_ns[thread]);
+    let off_cpu = &trace.events().off_cpu;
+    for rows in rows_within(trace, windows, thread) {
+        let mut before: Option<(u16, u64)> = None;
+        let behind = rows.end;
+        ThreadIndex::new(trace).for_each(thread, rows, |bounds, _, cpu| {
+            add(before.replace((cpu, bounds.ran)), bounds.start);
+        });
+        let is_last = behind >= off_cpu.of(thread).end;
+        add(before, if is_last { trace.threads.end_ns[thread] } else { off_cpu.start_ns(behind) });
+    }
+}
+
+/// The off-CPU rows of a thread that overlap windows: those that begin there, and the one before.
+pub fn rows_within(trace: &Trace, windows: &Windows, thread: usize) -> Vec<Range<usize>> {
+    let off_cpu = &trace.events().off_cpu;
+    let mut next = off_cpu.of(thread).start;
+    let of_part = |(from, to): &(u64, u64)| {
+        let begun = off_cpu.begun(thread, *from, to.saturating_add(1));
+        let rows = begun.start.saturating_sub(1).max(next)..begun.end;
+        next = next.max(begun.end);
+        (!rows.is_empty()).then_some(rows)
+    };
+    windows.parts().iter().filter_map(of_part).collect()
 }
 
 fn at(of_cpu: &mut Vec<Vec<Run>>, cpu: usize) -> &mut Vec<Run> {

@@ -30,6 +30,8 @@ mod walk;
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_store::Trace;
+
 pub use self::account::Account;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
@@ -42,7 +44,8 @@ pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClas
 use self::waiters::Waiters;
 use self::walk::Walk;
 use crate::engine::fold::Fold;
-use crate::question::windows::elapsed_ns;
+use crate::engine::row_sampling::close_look;
+use crate::question::windows::{Windows, elapsed_ns};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 
@@ -60,6 +63,8 @@ pub struct Explanation<'f, 't> {
     pub no_waiter_matches: bool,
     /// Time looked at, ns.
     pub elapsed_ns: u64,
+    /// Part of it that was walked, by which all times are estimated: 1 where they are exact.
+    pub share: f64,
     /// Length of the path, ns; 0 where none was asked for.
     pub path_ns: u64,
     /// Who had the CPUs meanwhile.
@@ -73,6 +78,22 @@ pub struct Explanation<'f, 't> {
 
 /// Explains the waits of a fold: those that its filters let through, by all that is recorded.
 pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
+    explain_within(fold, &fold.windows)
+}
+
+/// The same from slices of the time, where the rows are too many to be walked at once: all times are estimates then, those of the
+/// slices in proportion. An instant answer costs the rows of the slices and one pass over all.
+pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
+    let (slices, share) = close_look(fold.trace, &fold.windows);
+    let mut explanation = explain_within(fold, &Windows::of_parts(&slices));
+    if share < 1.0 {
+        explanation.share = share;
+        explanation.scale(1.0 / share.max(f64::MIN_POSITIVE));
+    }
+    explanation
+}
+
+fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<'f, 't> {
     let trace = fold.trace;
     let mut names = Names::new(trace, &fold.stacks);
     let roles: Vec<RoleId> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
@@ -81,32 +102,36 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
     let is_idle =
         |key: &dwell_store::EventKey| idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
     let classes = Classes::new(trace, &role_of, |key| names.place_of(key.stack()), is_idle);
-    let cpus = CpuRuns::new(trace);
-    let mut accounts = lives(fold, &role_of);
-    let run_queue = RunQueue::new(fold, &cpus, &mut accounts, &role_of);
+    let cpus = CpuRuns::new(trace, windows);
+    let mut accounts = lives(trace, windows, &role_of);
+    let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
     let selected = selected(fold);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let mut demand_ns = 0u64;
     let mut walk = Walk::new(trace, &mut names, &classes, &cpus);
     let path = path(fold);
-    if let Some((thread, from, to)) = path {
-        walk.ask_for_path(thread, from, to);
-    }
+    let mut path_ns = 0;
     let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
-    let (chains, mut found) = walk.walk(fold.windows.bounds(), |wait, parts| {
-        let (from, to) = wait.span;
-        parts.extend(fold.windows.clip(from, to));
-        let ns: u64 = parts.iter().map(|(from, to)| to - from).sum();
-        of_thread[wait.thread].add_wait(wait.class, ns);
-        let is_demand = matches!(wait.class, WaitClass::Demand | WaitClass::GivenUp);
-        let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
-        let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
-        if is_demand && is_selected && waiters.as_ref().is_none_or(is_theirs) {
-            demand_ns = demand_ns.saturating_add(ns);
-        } else {
-            parts.clear();
+    for part in windows.parts().iter().rev() {
+        if let Some((thread, from, to)) = path {
+            let (from, to) = (from.max(part.0), to.min(part.1));
+            path_ns += to.saturating_sub(from);
+            walk.ask_for_path(thread, from, to.max(from));
         }
-    });
+        walk.walk(*part, &mut |wait, parts| {
+            let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
+            let ns = to.saturating_sub(from);
+            of_thread[wait.thread].add_wait(wait.class, ns);
+            let is_demand = matches!(wait.class, WaitClass::Demand | WaitClass::GivenUp);
+            let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
+            let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
+            if ns > 0 && is_demand && is_selected && waiters.as_ref().is_none_or(is_theirs) {
+                demand_ns = demand_ns.saturating_add(ns);
+                parts.push((from, to));
+            }
+        });
+    }
+    let (chains, mut found) = walk.found();
     of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
@@ -125,8 +150,9 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         accounts,
         demand_ns,
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
-        elapsed_ns: fold.windows.length_ns(),
-        path_ns: path.map_or(0, |(_, from, to)| to - from),
+        elapsed_ns: windows.length_ns(),
+        share: 1.0,
+        path_ns,
         run_queue,
         #[cfg(test)]
         steps,
@@ -146,11 +172,11 @@ fn expected(names: &Names<'_, '_>, classes: &Classes<'_, '_>, found: &Found) -> 
 }
 
 /// The lives of each role's threads within the windows.
-fn lives(fold: &Fold<'_>, role_of: &dyn Fn(usize) -> RoleId) -> BTreeMap<RoleId, Account> {
+fn lives(trace: &Trace, windows: &Windows, role_of: &dyn Fn(usize) -> RoleId) -> BTreeMap<RoleId, Account> {
     let mut accounts: BTreeMap<RoleId, Account> = BTreeMap::new();
-    let threads = &fold.trace.threads;
+    let threads = &trace.threads;
     for thread in 0..threads.tid.len() {
-        let life_ns = fold.windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread]);
+        let life_ns = windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread]);
         let account = accounts.entry(role_of(thread)).or_default();
         account.threads += u64::from(life_ns > 0);
         account.life_ns = account.life_ns.saturating_add(life_ns);
@@ -184,6 +210,21 @@ impl Explanation<'_, '_> {
     /// Who usually ends waits like those of the cause.
     pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
         self.expected.get(&(cause.role, cause.label)).copied()
+    }
+
+    /// Multiplies all times: of slices they stand for the whole.
+    fn scale(&mut self, factor: f64) {
+        let scaled = |ns: &mut u64| *ns = (*ns as f64 * factor).round() as u64;
+        for root in &mut self.causes {
+            [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns].into_iter().for_each(scaled);
+            root.chains.iter_mut().for_each(|(_, ns)| scaled(ns));
+            root.callers.iter_mut().for_each(|(_, ns)| scaled(ns));
+        }
+        self.accounts.values_mut().for_each(|account| account.times_mut().into_iter().for_each(scaled));
+        let queue = &mut self.run_queue;
+        let parts = [&mut queue.all_ns, &mut queue.own_ns, &mut queue.waking_ns, &mut queue.quota_ns];
+        parts.into_iter().chain([&mut queue.others_ns, &mut queue.unknown_ns, &mut queue.wall_ns]).for_each(scaled);
+        [&mut self.demand_ns, &mut self.elapsed_ns, &mut self.path_ns].into_iter().for_each(scaled);
     }
 
     /// The role whose threads were in run queues for longest.

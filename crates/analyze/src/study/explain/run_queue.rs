@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dwell_store::{QuotaUse, Rival};
+use dwell_store::{QuotaUse, Rival, Trace};
 
-use crate::engine::fold::Fold;
+use crate::question::windows::Windows;
 use crate::study::explain::account::Account;
-use crate::study::explain::cpu_runs::CpuRuns;
+use crate::study::explain::cpu_runs::{CpuRuns, rows_within};
 use crate::study::explain::terms::RoleId;
 use crate::study::intervals::union_ns;
 use crate::study::thread_index::{Bounds, ThreadIndex};
@@ -48,52 +48,54 @@ pub struct RunQueue {
 }
 
 impl RunQueue {
-    /// That of a fold's windows; adds each role's to its account.
+    /// That of windows of a trace; adds each role's to its account.
     pub fn new(
-        fold: &Fold<'_>,
+        (trace, windows): (&Trace, &Windows),
         cpus: &CpuRuns,
         accounts: &mut BTreeMap<RoleId, Account>,
         role_of: &dyn Fn(usize) -> RoleId,
     ) -> Self {
-        let (index, rows) = (ThreadIndex::new(fold.trace), &fold.trace.events().off_cpu);
+        let index = ThreadIndex::new(trace);
         let mut sums = Self::default();
         let mut last = cpus.last_looks();
         let mut stays: Vec<(u64, u64)> = Vec::new();
         let mut spans: Vec<(u64, u64)> = Vec::new();
-        for thread in 0..fold.trace.threads.tid.len() {
+        for thread in 0..trace.threads.tid.len() {
             let mut of_thread = 0u64;
-            index.for_each(thread, rows.of(thread), |Bounds { start, woken, ran }, _, cpu| {
-                let ns = if woken < ran { fold.windows.overlap_ns(woken, ran) } else { 0 };
+            let mut add = |Bounds { start, woken, ran }, _, cpu| {
+                let ns = if woken < ran { windows.overlap_ns(woken, ran) } else { 0 };
                 if ns == 0 {
                     return;
                 }
                 of_thread = of_thread.saturating_add(ns);
-                let own_ns = if cpu == NO_CPU { 0 } else { cpus.ran_ns(cpu, (woken, ran), &mut last).min(ns) };
+                let pieces = windows.clip(woken, ran).filter(|_| cpu != NO_CPU);
+                let own_ns: u64 = pieces.map(|piece| cpus.ran_ns(cpu, piece, &mut last)).sum();
                 sums.own_ns = sums.own_ns.saturating_add(own_ns);
                 let rest = ns - own_ns;
                 if woken > start && rest < WAKING_UP_NS {
                     sums.waking_ns = sums.waking_ns.saturating_add(rest);
                 }
                 if ns >= WAKING_UP_NS {
-                    spans.extend(fold.windows.clip(woken, ran));
+                    spans.extend(windows.clip(woken, ran));
                 }
                 if ns >= STOPPED_NS && cpu != NO_CPU {
                     stays.push((ran, ns));
                 }
-            });
+            };
+            rows_within(trace, windows, thread).into_iter().for_each(|rows| index.for_each(thread, rows, &mut add));
             sums.all_ns = sums.all_ns.saturating_add(of_thread);
             let account = accounts.entry(role_of(thread)).or_default();
             account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);
         }
         sums.wall_ns = union_ns(spans);
-        sums.split(fold, &stays);
+        sums.split((trace, windows), &stays);
         sums
     }
 
-    fn split(&mut self, fold: &Fold<'_>, stays: &[(u64, u64)]) {
-        let taken = &fold.trace.manifest.taken;
+    fn split(&mut self, (trace, windows): (&Trace, &Windows), stays: &[(u64, u64)]) {
+        let taken = &trace.manifest.taken;
         // What others took and what quotas did is known of the whole recording only.
-        let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
+        let part = windows.length_ns() as f64 / trace.elapsed_ns().max(1) as f64;
         let of_part = |ns: u64| (ns as f64 * part.min(1.0)) as u64;
         let mut rest = self.all_ns.saturating_sub(self.own_ns).saturating_sub(self.waking_ns);
         let counted = taken.quotas.iter().map(|quota: &QuotaUse| quota.throttled_ns).fold(0, u64::saturating_add);

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
-use super::{CauseKind, Explanation, explain};
+use super::{CauseKind, Explanation, explain, explain_within};
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
+use crate::question::windows::{Part, Windows};
 use crate::test_support::trace_dsl::{CELL, build, trace};
 
 /// Cause, role of the waiters' first, explained time in cells; the largest first.
@@ -313,6 +314,24 @@ fn named(lines: &[Vec<char>]) -> Vec<(&'static str, Vec<char>)> {
     ["a", "b", "c", "d", "e"].into_iter().zip(lines.iter().cloned()).collect()
 }
 
+fn are_the_whole(explanation: &Explanation<'_, '_>) -> Result<(), TestCaseError> {
+    prop_assert_eq!(explanation.causes.iter().map(|root| root.wait_ns).sum::<u64>(), explanation.demand_ns);
+    prop_assert_eq!(explanation.causes.iter().map(|root| root.path_ns).sum::<u64>(), explanation.path_ns);
+    for root in &explanation.causes {
+        prop_assert!(root.wall_ns <= root.wait_ns && root.wall_ns <= explanation.elapsed_ns, "{:?}", root);
+        prop_assert!((root.wall_ns > 0) == (root.wait_ns > 0));
+    }
+    for account in explanation.accounts.values() {
+        let off = account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
+        prop_assert_eq!(account.running_ns + off, account.life_ns);
+    }
+    let queue = &explanation.run_queue;
+    let parts = queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.unknown_ns;
+    prop_assert_eq!(queue.all_ns, parts);
+    prop_assert_eq!(explanation.whole().demand_ns, explanation.demand_ns);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -343,20 +362,15 @@ proptest! {
         let range = range.map(|(from, cells)| (from * CELL, ((from + cells) * CELL).min(elapsed))).filter(|(from, to)| from < to);
         let query = Query { range, ..Query::default() };
         let fold = Fold::new(&trace, &query).unwrap();
-        let explanation = explain(&fold);
-        prop_assert_eq!(explanation.causes.iter().map(|root| root.wait_ns).sum::<u64>(), explanation.demand_ns);
-        prop_assert_eq!(explanation.causes.iter().map(|root| root.path_ns).sum::<u64>(), explanation.path_ns);
-        for root in &explanation.causes {
-            prop_assert!(root.wall_ns <= root.wait_ns && root.wall_ns <= explanation.elapsed_ns, "{:?}", root);
-            prop_assert!((root.wall_ns > 0) == (root.wait_ns > 0));
-        }
-        for account in explanation.accounts.values() {
-            let parts = account.running_ns + account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
-            prop_assert_eq!(parts, account.life_ns);
-        }
-        let queue = &explanation.run_queue;
-        prop_assert_eq!(queue.all_ns, queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.unknown_ns);
-        let whole = explanation.whole();
-        prop_assert_eq!(whole.demand_ns, explanation.demand_ns);
+        are_the_whole(&explain(&fold))?;
+        // Slices of the time, too.
+        let (from, to) = fold.windows.bounds();
+        let third = (to - from) / 3;
+        let slices: Vec<Part> = [(from, from + third), (from + 2 * third, to)]
+            .into_iter()
+            .filter(|(from, to)| from < to)
+            .flat_map(|(from, to)| fold.windows.inside(from, to))
+            .collect();
+        are_the_whole(&explain_within(&fold, &Windows::of_parts(&slices)))?;
     }
 }

@@ -134,11 +134,8 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     }
 
     /// Explains the parts of each wait that `seeds` gives, and what they need. It is asked about every wait of these bounds.
-    pub fn walk(
-        mut self,
-        (begin, end): (u64, u64),
-        mut seeds: impl FnMut(&Wait, &mut Vec<(u64, u64)>),
-    ) -> (Chains, Found) {
+    /// Of several bounds the latest come first.
+    pub fn walk(&mut self, (begin, end): (u64, u64), seeds: &mut impl FnMut(&Wait, &mut Vec<(u64, u64)>)) {
         let mut next: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
         for thread in 0..self.asked.len() {
             let first = self.rows.of(thread).start;
@@ -153,13 +150,17 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
                 break;
             }
             self.step();
-            self.cell(thread, row, &mut seeds, &mut parts);
+            self.cell(thread, row, seeds, &mut parts);
             if row > self.rows.of(thread).start {
                 *latest = (self.rows.row(thread, row - 1).bounds.woken, Reverse(thread), row - 1);
             } else {
                 PeekMut::pop(latest);
             }
         }
+    }
+
+    /// What was found.
+    pub fn found(self) -> (Chains, Found) {
         (self.chains, self.found)
     }
 
