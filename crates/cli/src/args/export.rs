@@ -1,0 +1,53 @@
+//! Options of `dwell export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::question::{Export as OfExport, Question};
+
+/// The examples of its help.
+pub const EXAMPLES: &str = "\
+Examples:
+  dwell export folded --weight wait | flamegraph.pl --countname ns > waits.svg
+                    # a flame graph of the waits of the newest result here
+  dwell export speedscope r000th --filter thread=worker* -o r000th.speedscope.json
+                    # for https://www.speedscope.app: two profiles, CPU and wait time";
+
+/// Options of `dwell export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// Which format.
+    #[arg(value_enum)]
+    pub format: ExportFormat,
+    /// The result [default: the newest r000th, r001th, … here].
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub result: Option<PathBuf>,
+    /// What is exported.
+    #[command(flatten)]
+    pub question: Question<OfExport>,
+    /// For `folded`: what the numbers are [default: cpu].
+    #[arg(long, value_enum, help_heading = "How to count")]
+    pub weight: Option<ExportWeight>,
+    /// Write to this file, whole or not at all; - is standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// A format that other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Text: a line for each stack, for flamegraph.pl and its like.
+    Folded,
+    /// JSON: CPU and wait time by stack, for speedscope.
+    Speedscope,
+}
+
+/// What the number of a stack is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportWeight {
+    /// Time on a CPU.
+    Cpu,
+    /// Time blocked.
+    Wait,
+}

@@ -1,0 +1,102 @@
+//! `dwell export`: what other tools read adds up to what the reports say.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::Case;
+use crate::recording::{Recording, number, run_dwell, sample, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("export::folded_stacks_add_up", folded_stacks_add_up),
+        Case::new("export::speedscope_adds_up", speedscope_adds_up),
+        Case::new("export::words_that_make_no_sense", words_that_make_no_sense),
+    ]
+}
+
+fn convoy() -> Result<Recording> {
+    Recording::of(&[], &[&sample("convoy")?])
+}
+
+/// What `dwell export` writes of the recording to standard output.
+fn export(recording: &Recording, arguments: &[&str]) -> Result<String> {
+    let path = recording.path().display().to_string();
+    let output = run_dwell(&[&["export", arguments[0], &path], &arguments[1..]].concat())?;
+    ensure!(output.status.success(), "dwell export {}: {}", arguments.join(" "), output.stderr);
+    Ok(output.stdout)
+}
+
+/// A number of the summary of what `filters` let through.
+fn summed(recording: &Recording, metric: &str, filters: &[&str]) -> Result<u64> {
+    let rows = recording.rows(&[&["waits"], filters].concat())?;
+    let sum: f64 = rows.iter().map(|row| number(row, metric)).sum::<Result<f64>>()?;
+    Ok(sum as u64)
+}
+
+/// Stacks and their weights.
+fn folded(text: &str) -> Result<BTreeMap<&str, u64>> {
+    let line = |line| {
+        let (stack, ns) = str::rsplit_once(line, ' ').with_context(|| format!("no weight: {line}"))?;
+        Ok((stack, ns.parse()?))
+    };
+    text.lines().map(line).collect()
+}
+
+fn folded_stacks_add_up() -> Result<()> {
+    let recording = convoy()?;
+    let cpu = export(&recording, &["folded"])?;
+    let summary = recording.report(&["summary"])?;
+    let sum: u64 = folded(&cpu)?.values().sum();
+    ensure!(sum as f64 == number(&summary, "cpu_ns")?, "{sum} of {}", summary["cpu_ns"]);
+    let wait = export(&recording, &["folded", "--weight", "wait", "--include-idle"])?;
+    let sum: u64 = folded(&wait)?.values().sum();
+    ensure!(sum as f64 == number(&summary, "wait_ns")?, "{sum} of {}", summary["wait_ns"]);
+    let filter = ["--filter", "object=queue_lock", "--time-range", "20ms-150ms"];
+    let wait = export(&recording, &[&["folded", "--weight", "wait"], &filter[..]].concat())?;
+    let (sum, reported) = (folded(&wait)?.values().sum::<u64>(), summed(&recording, "wait_ns", &filter)?);
+    ensure!(sum == reported && sum > 0, "{sum} of {reported}");
+    let is_place = |stack: &str| stack.starts_with("worker-") && stack.contains(";push_item;");
+    ensure!(folded(&wait)?.keys().all(|stack| is_place(stack)), "{wait}");
+    Ok(())
+}
+
+fn speedscope_adds_up() -> Result<()> {
+    let recording = convoy()?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("convoy.speedscope.json").display().to_string();
+    export(&recording, &["speedscope", "--include-idle", "--output", &file])?;
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+    let summary = recording.report(&["summary"])?;
+    let frames = document["shared"]["frames"].as_array().context("no frames")?.len() as u64;
+    for (profile, metric) in [(0, "cpu_ns"), (1, "wait_ns")] {
+        let profile = &document["profiles"][profile];
+        ensure!(text(profile, "type") == "sampled" && text(profile, "unit") == "nanoseconds", "{profile}");
+        let (samples, weights) = (&profile["samples"], &profile["weights"]);
+        let (samples, weights) = (samples.as_array().context("samples")?, weights.as_array().context("weights")?);
+        ensure!(samples.len() == weights.len(), "{} samples, {} weights", samples.len(), weights.len());
+        let sum: u64 = weights.iter().filter_map(Value::as_u64).sum();
+        ensure!(sum as f64 == number(&summary, metric)?, "{sum} of {}", summary[metric]);
+        ensure!(profile["endValue"].as_u64() == Some(sum), "{}", profile["endValue"]);
+        let rows = samples.iter().filter_map(Value::as_array).flatten();
+        ensure!(rows.into_iter().all(|row| row.as_u64().is_some_and(|row| row < frames)), "a frame is missing");
+    }
+    let files = std::fs::read_dir(folder.path())?.count();
+    ensure!(files == 1, "{files} files");
+    Ok(())
+}
+
+fn words_that_make_no_sense() -> Result<()> {
+    for (words, said) in [
+        (&["export", "speedscope", "--weight", "wait"][..], "--weight is of the format folded"),
+        (&["export", "flamegraph"], "flamegraph"),
+        (&["export", "folded", "/nonexistent"], "/nonexistent"),
+    ] {
+        let output = run_dwell(words)?;
+        ensure!(!output.status.success() && output.stderr.contains(said), "{words:?}: {}", output.stderr);
+        ensure!(output.stdout.is_empty(), "{words:?}: {}", output.stdout);
+    }
+    Ok(())
+}
