@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::Fold;
-use dwell_export::{StackWeight, folded, speedscope};
+use dwell_export::{StackWeight, folded, pprof, speedscope};
 
 use crate::args::{ExportArgs, ExportFormat, ExportWeight};
 use crate::error::{Hinted, Result};
 use crate::report::newest_result;
-use crate::{output, reading};
+use crate::{output, reading, terminal};
 
 /// Writes what the command line asks for.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -21,16 +21,21 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     }
     let query = args.question.query()?;
     let result = result_path(args)?;
-    let folder = reading::open(&result, args.output.as_deref())?;
+    let target = target(args, &result);
+    let folder = reading::open(&result, target.as_deref())?;
+    let binary = args.format.binary_ending().is_some();
     let begun = Cell::new(false);
     dwell_analyze::answered(&folder, |trace| {
         let fold = Fold::new(&trace, &query)?;
-        if begun.replace(true) && args.output.is_none() {
+        if begun.replace(true) && target.is_none() {
             let again = Hinted::new("the index of the result was damaged, and what is written so far may be wrong");
             return Err(again.hint("it has been made anew: export once more"));
         }
-        output::stream(args.output.as_deref(), None, |out| write(args, &fold, out))
+        output::stream(target.as_deref(), binary, |out| write(args, &fold, out))
     })?;
+    if let Some(file) = target.filter(|_| args.output.is_none()) {
+        terminal::tell(format_args!("dwell: wrote {}", file.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,10 +43,20 @@ fn result_path(args: &ExportArgs) -> Result<PathBuf> {
     args.result.clone().map_or_else(|| newest_result("dwell export FORMAT FOLDER"), Ok)
 }
 
+/// The file to be written; none: standard output.
+fn target(args: &ExportArgs, result: &Path) -> Option<PathBuf> {
+    let named = || {
+        let name = result.file_name().map_or_else(|| "result".into(), |name| name.to_string_lossy());
+        args.format.binary_ending().map(|ending| PathBuf::from(format!("{name}.{ending}")))
+    };
+    args.output.clone().or_else(named).filter(|path| path != Path::new("-"))
+}
+
 fn write(args: &ExportArgs, fold: &Fold<'_>, out: &mut dyn Write) -> io::Result<()> {
     match args.format {
         ExportFormat::Folded => folded::write(fold, weight(args), out),
         ExportFormat::Speedscope => speedscope::write(fold, out),
+        ExportFormat::Pprof => pprof::write(fold, out),
     }
 }
 

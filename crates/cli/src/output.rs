@@ -37,13 +37,9 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Streams what `fill` writes to `path`, or to standard output. `binary` is what it is called where a terminal cannot show it. An
-/// interrupt stops it, and leaves no part of a file.
-pub fn stream(
-    path: Option<&Path>,
-    binary: Option<&str>,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
+/// Streams what `fill` writes to `path`, or to standard output. What is `binary` goes to no terminal. An interrupt stops it, and
+/// leaves no part of a file.
+pub fn stream(path: Option<&Path>, binary: bool, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let path = path.filter(|path| *path != Path::new("-"));
     let streamed = match path {
@@ -150,7 +146,7 @@ mod tests {
             out.flush()?;
             Err(io::Error::other("no more"))
         };
-        assert!(stream(Some(&folder.path().join("export")), None, half).is_err());
+        assert!(stream(Some(&folder.path().join("export")), false, half).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

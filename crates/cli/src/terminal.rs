@@ -23,13 +23,13 @@ pub fn print(text: &str) -> io::Result<()> {
 /// What `fill` writes, on standard output. A terminal gets it at the end, as [`print`] has it, and nothing that is `binary`: the
 /// error says that, and is of the kind `Unsupported`.
 #[expect(clippy::disallowed_methods, reason = "this is the printer")]
-pub fn stream(binary: Option<&str>, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub fn stream(binary: bool, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let stdout = io::stdout().lock();
     match (stdout.is_terminal(), binary) {
-        (true, Some(what)) => {
-            Err(io::Error::new(io::ErrorKind::Unsupported, format!("{what} is binary, and no text for a terminal")))
+        (true, true) => {
+            Err(io::Error::new(io::ErrorKind::Unsupported, "this format is binary, and no text for a terminal"))
         }
-        (true, None) => {
+        (true, false) => {
             let mut text = Vec::new();
             fill(&mut text)?;
             drop(stdout);

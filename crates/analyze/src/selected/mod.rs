@@ -4,4 +4,4 @@
 
 mod places;
 
-pub use places::{SelectedPlace, frame_rows, idle_wait_ns, places, thread_name};
+pub use places::{SelectedPlace, frame_rows, idle_wait_ns, places, selected_ns, thread_name};

@@ -43,6 +43,11 @@ pub fn idle_wait_ns(fold: &Fold<'_>) -> u64 {
     if fold.query.include_idle { 0 } else { fold.shown().wait_ns().saturating_sub(fold.shown().blocking_ns()) }
 }
 
+/// Length of the time that the query looks at, without pauses, ns.
+pub fn selected_ns(fold: &Fold<'_>) -> u64 {
+    fold.windows.length_ns()
+}
+
 fn place(fold: &Fold<'_>, site: &Site, weights: &Weights) -> SelectedPlace {
     SelectedPlace {
         thread: site.key.thread,

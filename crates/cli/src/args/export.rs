@@ -12,7 +12,9 @@ Examples:
   dwell export folded --weight wait | flamegraph.pl --countname ns > waits.svg
                     # a flame graph of the waits of the newest result here
   dwell export speedscope r000th --filter thread=worker* -o r000th.speedscope.json
-                    # for https://www.speedscope.app: two profiles, CPU and wait time";
+                    # for https://www.speedscope.app: two profiles, CPU and wait time
+  dwell export pprof r000th && go tool pprof -http=: -sample_index=wait r000th.pb.gz
+                    # by stack, with labels thread, object, type and waker";
 
 /// Options of `dwell export`.
 #[derive(Args, Debug)]
@@ -29,7 +31,8 @@ pub struct ExportArgs {
     /// For `folded`: what the numbers are [default: cpu].
     #[arg(long, value_enum, help_heading = "How to count")]
     pub weight: Option<ExportWeight>,
-    /// Write to this file, whole or not at all; - is standard output.
+    /// Write to this file, whole or not at all; - is standard output [default: text to standard output, binary formats to a
+    /// file here that is called as the result].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
@@ -41,6 +44,18 @@ pub enum ExportFormat {
     Folded,
     /// JSON: CPU and wait time by stack, for speedscope.
     Speedscope,
+    /// Binary: CPU time, wait time and waits by stack, with labels, for `go tool pprof` and Grafana Pyroscope.
+    Pprof,
+}
+
+impl ExportFormat {
+    /// How the names of files in a binary format end; none for text.
+    pub fn binary_ending(self) -> Option<&'static str> {
+        match self {
+            Self::Folded | Self::Speedscope => None,
+            Self::Pprof => Some("pb.gz"),
+        }
+    }
 }
 
 /// What the number of a stack is.

@@ -1,18 +1,21 @@
 //! `dwell export`: what other tools read adds up to what the reports say.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, number, run_dwell, sample, text};
+use crate::recording::{Recording, Running, needs_program, number, run_dwell, sample, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("export::folded_stacks_add_up", folded_stacks_add_up),
         Case::new("export::speedscope_adds_up", speedscope_adds_up),
+        Case::new("export::pprof_adds_up", pprof_adds_up),
         Case::new("export::words_that_make_no_sense", words_that_make_no_sense),
     ]
 }
@@ -85,6 +88,57 @@ fn speedscope_adds_up() -> Result<()> {
     }
     let files = std::fs::read_dir(folder.path())?.count();
     ensure!(files == 1, "{files} files");
+    Ok(())
+}
+
+/// What Go's pprof prints of a profile.
+fn go_pprof(file: &Path, arguments: &[&str]) -> Result<String> {
+    const USUAL_PLACE: &str = "/usr/local/go/bin/go";
+    let usual = || Path::new(USUAL_PLACE).is_file().then(|| USUAL_PLACE.to_owned());
+    let go = needs_program("go").or_else(|missing| usual().ok_or(missing))?;
+    // It would look for the program's own symbols otherwise, and write to the home of whoever runs the tests.
+    let mut command = Command::new(go);
+    command.args(["tool", "pprof", "-symbolize=none"]).args(arguments).arg(file);
+    let output = Running::start(command.env("GOTOOLCHAIN", "local"))?.finish()?;
+    ensure!(output.status.success(), "go tool pprof {}: {}", arguments.join(" "), output.stderr);
+    Ok(output.stdout)
+}
+
+/// Sums of the values of the samples that `-raw` lists, each as `cpu wait waits: locations`.
+fn raw_sums(raw: &str) -> Result<[u64; 3]> {
+    let (_, samples) = raw.split_once("Samples:\n").context("no samples")?;
+    let (samples, _) = samples.split_once("Locations\n").context("no locations")?;
+    let numbers = |line: &str| -> Option<[u64; 3]> {
+        let (values, _) = line.split_once(": ")?;
+        let values: Vec<u64> = values.split_whitespace().map_while(|value| value.parse().ok()).collect();
+        values.try_into().ok()
+    };
+    let sum = |sum: [u64; 3], values: [u64; 3]| std::array::from_fn(|at| sum[at] + values[at]);
+    Ok(samples.lines().filter_map(numbers).fold([0; 3], sum))
+}
+
+fn pprof_adds_up() -> Result<()> {
+    let recording = convoy()?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("convoy.pb.gz");
+    let name = file.display().to_string();
+    export(&recording, &["pprof", "--include-idle", "-o", &name])?;
+    let raw = go_pprof(&file, &["-raw"])?;
+    let sums = raw_sums(&raw)?;
+    let summary = recording.report(&["summary"])?;
+    for (sum, metric) in sums.iter().zip(["cpu_ns", "wait_ns", "wait_count"]) {
+        ensure!(*sum as f64 == number(&summary, metric)? && *sum > 0, "{sum} of {} {metric}", summary[metric]);
+    }
+    let is_labelled = |line: &str| line.contains("object:[queue_lock]") && line.contains("type:[mutex]");
+    ensure!(raw.lines().any(is_labelled), "no label of the mutex:\n{raw}");
+    ensure!(raw.contains("convoy.c:"), "no source lines:\n{raw}");
+    let top = go_pprof(&file, &["-top", "-sample_index=wait", "-tagfocus=object=queue_lock"])?;
+    ensure!(top.contains("push_item"), "{top}");
+    let filter = ["--filter", "object=queue_lock", "--time-range", "20ms-150ms"];
+    export(&recording, &[&["pprof", "-o", &name], &filter[..]].concat())?;
+    let (sums, reported) = (raw_sums(&go_pprof(&file, &["-raw"])?)?, summed(&recording, "wait_ns", &filter)?);
+    ensure!(sums[1] == reported && reported > 0, "{} of {reported}", sums[1]);
+    ensure!(std::fs::read_dir(folder.path())?.count() == 1, "more than the file is left");
     Ok(())
 }
 
