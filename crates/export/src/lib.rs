@@ -3,8 +3,10 @@
 //! It takes a fold or a trace that `dwell-analyze` has made of a result and a query, and writes to a [`std::io::Write`], row by
 //! row. It opens no files, makes no decisions about what is selected, and measures nothing anew: sums are those of the reports.
 //!
-//! Each format is a module. `folded`, `speedscope` and `pprof` have sums by place.
+//! Each format is a module. `folded`, `speedscope` and `pprof` have sums by place; `firefox` has what each thread did in order
+//! of time.
 
+pub mod firefox;
 pub mod folded;
 mod losses;
 pub mod pprof;

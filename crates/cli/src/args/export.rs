@@ -14,7 +14,9 @@ Examples:
   dwell export speedscope r000th --filter thread=worker* -o r000th.speedscope.json
                     # for https://www.speedscope.app: two profiles, CPU and wait time
   dwell export pprof r000th && go tool pprof -http=: -sample_index=wait r000th.pb.gz
-                    # by stack, with labels thread, object, type and waker";
+                    # by stack, with labels thread, object, type and waker
+  dwell export firefox r000th --time-range 1.5s-3s
+                    # for https://profiler.firefox.com: r000th.profile.json.gz";
 
 /// Options of `dwell export`.
 #[derive(Args, Debug)]
@@ -31,8 +33,8 @@ pub struct ExportArgs {
     /// For `folded`: what the numbers are [default: cpu].
     #[arg(long, value_enum, help_heading = "How to count")]
     pub weight: Option<ExportWeight>,
-    /// Write to this file, whole or not at all; - is standard output [default: text to standard output, binary formats to a
-    /// file here that is called as the result].
+    /// Write to this file, whole or not at all; - is standard output [default: folded and speedscope to standard
+    /// output, the others to a file here that is called as the result].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
@@ -46,15 +48,29 @@ pub enum ExportFormat {
     Speedscope,
     /// Binary: CPU time, wait time and waits by stack, with labels, for `go tool pprof` and Grafana Pyroscope.
     Pprof,
+    /// JSON, compressed where the file's name ends in .gz: what each thread did over time, and each wait, for
+    /// https://profiler.firefox.com.
+    Firefox,
 }
 
 impl ExportFormat {
-    /// How the names of files in a binary format end; none for text.
-    pub fn binary_ending(self) -> Option<&'static str> {
+    /// How the name of the file ends that is written where none is named; none: it goes to standard output.
+    pub fn usual_ending(self) -> Option<&'static str> {
         match self {
             Self::Folded | Self::Speedscope => None,
             Self::Pprof => Some("pb.gz"),
+            Self::Firefox => Some("profile.json.gz"),
         }
+    }
+
+    /// Whether it has events in order of time, and not only sums.
+    pub fn has_events(self) -> bool {
+        self == Self::Firefox
+    }
+
+    /// Whether it is no text.
+    pub fn is_binary(self) -> bool {
+        self == Self::Pprof
     }
 }
 

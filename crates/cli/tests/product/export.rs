@@ -16,6 +16,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("export::folded_stacks_add_up", folded_stacks_add_up),
         Case::new("export::speedscope_adds_up", speedscope_adds_up),
         Case::new("export::pprof_adds_up", pprof_adds_up),
+        Case::new("export::firefox_adds_up", firefox_adds_up),
         Case::new("export::words_that_make_no_sense", words_that_make_no_sense),
     ]
 }
@@ -140,6 +141,50 @@ fn pprof_adds_up() -> Result<()> {
     ensure!(sums[1] == reported && reported > 0, "{} of {reported}", sums[1]);
     ensure!(std::fs::read_dir(folder.path())?.count() == 1, "more than the file is left");
     Ok(())
+}
+
+/// Weights of a thread's samples by the category of their innermost frame, µs.
+fn weights_by_category(profile: &Value, thread: &Value, sums: &mut BTreeMap<String, u64>) -> Result<()> {
+    let column = |table: &str, column: &str| thread[table][column].as_array().context("no column");
+    let (stacks, weights) = (column("samples", "stack")?, column("samples", "weight")?);
+    let (frames, categories) = (column("stackTable", "frame")?, column("frameTable", "category")?);
+    for (stack, weight) in stacks.iter().zip(weights) {
+        let row = |value: &Value| value.as_u64().map(|row| row as usize).context("no row");
+        let category = row(&categories[row(&frames[row(stack)?])?])?;
+        let name = text(&profile["meta"]["categories"][category], "name").to_owned();
+        *sums.entry(name).or_default() += weight.as_u64().context("no weight")?;
+    }
+    Ok(())
+}
+
+fn firefox_adds_up() -> Result<()> {
+    let recording = convoy()?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("convoy.profile.json").display().to_string();
+    export(&recording, &["firefox", "--include-idle", "-o", &file])?;
+    let profile: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+    let threads = profile["threads"].as_array().context("no threads")?;
+    let mut sums = BTreeMap::new();
+    threads.iter().try_for_each(|thread| weights_by_category(&profile, thread, &mut sums))?;
+    let summary = recording.report(&["summary"])?;
+    for (category, metric) in [("Running", "cpu_ns"), ("Waiting", "wait_ns")] {
+        let (sum, reported) = (sums.get(category).copied().unwrap_or(0), number(&summary, metric)? / 1000.0);
+        // Whole microseconds of a thread's time so far: each sample may be off by one, and their sum is not.
+        let most = 200.0;
+        ensure!((sum as f64 - reported).abs() <= most, "{category}: {sum} µs of {reported}");
+    }
+    let lives: u64 = recording.rows(&["threads"])?.iter().map(lifetime_us).sum::<Result<u64>>()?;
+    let told: u64 = sums.values().sum();
+    ensure!(told.abs_diff(lives) <= 2 * threads.len() as u64, "{told} µs of {lives}: {sums:?}");
+    let waits = threads.iter().filter_map(|thread| thread["markers"]["data"].as_array()).flatten();
+    let waits = waits.filter(|data| text(data, "type") == "DwellWait").count();
+    ensure!(waits as f64 == number(&summary, "wait_count")?, "{waits} of {}", summary["wait_count"]);
+    Ok(())
+}
+
+/// A thread's running, waiting and run-queue time, µs.
+fn lifetime_us(row: &Value) -> Result<u64> {
+    Ok((number(row, "lifetime_ns")? / 1000.0) as u64)
 }
 
 fn words_that_make_no_sense() -> Result<()> {
