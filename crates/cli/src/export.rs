@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::{FilterKey, Fold, Query};
-use dwell_export::{StackWeight, firefox, folded, pprof, speedscope};
+use dwell_export::{StackWeight, firefox, folded, perfetto, pprof, speedscope};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -76,6 +76,7 @@ fn write(args: &ExportArgs, fold: &Fold<'_>, target: Option<&Path>, out: &mut dy
             compressed.finish().map(drop)
         }
         ExportFormat::Firefox => firefox::write(fold, out),
+        ExportFormat::Perfetto => perfetto::write(fold, out),
     }
 }
 

@@ -16,7 +16,9 @@ Examples:
   dwell export pprof r000th && go tool pprof -http=: -sample_index=wait r000th.pb.gz
                     # by stack, with labels thread, object, type and waker
   dwell export firefox r000th --time-range 1.5s-3s
-                    # for https://profiler.firefox.com: r000th.profile.json.gz";
+                    # for https://profiler.firefox.com: r000th.profile.json.gz
+  dwell export perfetto r000th
+                    # for https://ui.perfetto.dev: r000th.pftrace";
 
 /// Options of `dwell export`.
 #[derive(Args, Debug)]
@@ -51,6 +53,8 @@ pub enum ExportFormat {
     /// JSON, compressed where the file's name ends in .gz: what each thread did over time, and each wait, for
     /// https://profiler.firefox.com.
     Firefox,
+    /// Binary: who ran on which CPU, waits with arrows from their wakers, samples, for https://ui.perfetto.dev.
+    Perfetto,
 }
 
 impl ExportFormat {
@@ -60,17 +64,18 @@ impl ExportFormat {
             Self::Folded | Self::Speedscope => None,
             Self::Pprof => Some("pb.gz"),
             Self::Firefox => Some("profile.json.gz"),
+            Self::Perfetto => Some("pftrace"),
         }
     }
 
     /// Whether it has events in order of time, and not only sums.
     pub fn has_events(self) -> bool {
-        self == Self::Firefox
+        matches!(self, Self::Firefox | Self::Perfetto)
     }
 
     /// Whether it is no text.
     pub fn is_binary(self) -> bool {
-        self == Self::Pprof
+        matches!(self, Self::Pprof | Self::Perfetto)
     }
 }
 

@@ -8,8 +8,61 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{Recording, Running, needs_program, number, run_dwell, sample, text};
+
+/// Reads a trace with Perfetto's own message classes: running time of each thread by the switches of each CPU, the first of which its
+/// trace processor drops, and time and wakers of the slices.
+const PERFETTO_READER: &str = "
+import json, sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+trace = Trace()
+trace.ParseFromString(open(sys.argv[1], 'rb').read())
+running, on_cpu, names, tracks, open_slices = {}, {}, {}, {}, {}
+sums = {'wait_ns': {}, 'waits': 0, 'samples': 0, 'wakings': 0, 'wrong_wakers': 0, 'starts': 0, 'ends': 0, 'blocked': []}
+symbols = {}
+for packet in trace.packet:
+    for name in packet.interned_data.event_names:
+        names[name.iid] = name.name
+    for symbol in packet.interned_data.kernel_symbols:
+        symbols[symbol.iid] = symbol.str.decode()
+    if packet.HasField('track_descriptor'):
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+    if packet.HasField('perf_sample'):
+        sums['samples'] += 1
+    cpu = packet.ftrace_events.cpu
+    last = 0
+    for event in packet.ftrace_events.event:
+        assert event.timestamp >= last, 'events of a CPU are out of order'
+        last = event.timestamp
+        if event.HasField('sched_switch'):
+            switch = event.sched_switch
+            if cpu in on_cpu:
+                pid, since = on_cpu[cpu]
+                assert pid == switch.prev_pid, f'{switch.prev_pid} leaves CPU {cpu}, where {pid} runs'
+                running[pid] = running.get(pid, 0) + event.timestamp - since
+            on_cpu[cpu] = (switch.next_pid, event.timestamp)
+        if event.HasField('sched_waking'):
+            sums['wakings'] += 1
+            if event.pid and on_cpu[cpu][0] != event.pid:
+                sums['wrong_wakers'] += 1
+        if event.HasField('sched_blocked_reason'):
+            sums['blocked'].append(symbols[event.sched_blocked_reason.caller])
+    if packet.HasField('track_event'):
+        event = packet.track_event
+        sums['starts'] += len(event.flow_ids)
+        sums['ends'] += len(event.terminating_flow_ids)
+        if event.type == event.TYPE_SLICE_BEGIN:
+            open_slices[event.track_uuid] = (names[event.name_iid], packet.timestamp)
+        if event.type == event.TYPE_SLICE_END:
+            name, since = open_slices.pop(event.track_uuid)
+            sums['wait_ns'][name] = sums['wait_ns'].get(name, 0) + packet.timestamp - since
+            sums['waits'] += 1
+running.pop(0, None)
+sums['running'] = running
+sums['open'] = len(open_slices)
+json.dump(sums, sys.stdout)
+";
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -17,6 +70,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("export::speedscope_adds_up", speedscope_adds_up),
         Case::new("export::pprof_adds_up", pprof_adds_up),
         Case::new("export::firefox_adds_up", firefox_adds_up),
+        Case::new("export::perfetto_adds_up", perfetto_adds_up),
         Case::new("export::words_that_make_no_sense", words_that_make_no_sense),
     ]
 }
@@ -148,7 +202,7 @@ fn weights_by_category(profile: &Value, thread: &Value, sums: &mut BTreeMap<Stri
     let column = |table: &str, column: &str| thread[table][column].as_array().context("no column");
     let (stacks, weights) = (column("samples", "stack")?, column("samples", "weight")?);
     let (frames, categories) = (column("stackTable", "frame")?, column("frameTable", "category")?);
-    for (stack, weight) in stacks.iter().zip(weights) {
+    for (stack, weight) in stacks.iter().zip(weights).filter(|(stack, _)| !stack.is_null()) {
         let row = |value: &Value| value.as_u64().map(|row| row as usize).context("no row");
         let category = row(&categories[row(&frames[row(stack)?])?])?;
         let name = text(&profile["meta"]["categories"][category], "name").to_owned();
@@ -185,6 +239,39 @@ fn firefox_adds_up() -> Result<()> {
 /// A thread's running, waiting and run-queue time, µs.
 fn lifetime_us(row: &Value) -> Result<u64> {
     Ok((number(row, "lifetime_ns")? / 1000.0) as u64)
+}
+
+fn perfetto_adds_up() -> Result<()> {
+    let python = needs_program("python3")?;
+    let reader =
+        Command::new(&python).args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"]).output()?;
+    if !reader.status.success() {
+        return Err(Skip("Python has no package perfetto".into()).into());
+    }
+    let recording = convoy()?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("convoy.pftrace").display().to_string();
+    export(&recording, &["perfetto", "-o", &file])?;
+    let output = Running::start(Command::new(python).args(["-c", PERFETTO_READER, &file]))?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let sums: Value = serde_json::from_str(&output.stdout)?;
+    for row in recording.rows(&["threads"])? {
+        let told = sums["running"][row["tid"].to_string()].as_u64().unwrap_or(0);
+        let (reported, thread) = (number(&row, "running_ns")?, text(&row, "name"));
+        ensure!((told as f64 - reported).abs() <= 1000.0, "{thread}: {told} of {reported}");
+    }
+    for row in recording.rows(&["waits"])? {
+        let told = sums["wait_ns"][text(&row, "object")].as_u64().unwrap_or(0);
+        ensure!(told as f64 == number(&row, "wait_ns")?, "{told} of {row}");
+    }
+    let summary = recording.report(&["summary"])?;
+    ensure!(sums["waits"] == summary["wait_count"] && sums["open"] == 0, "{sums} of {}", summary["wait_count"]);
+    ensure!(sums["starts"] == sums["ends"] && sums["starts"].as_u64() > Some(0), "{sums}");
+    ensure!(sums["wrong_wakers"] == 0 && sums["wakings"].as_u64() > Some(0), "{sums}");
+    let blocked = sums["blocked"].as_array().context("no reasons")?;
+    ensure!(blocked.iter().any(|name| name == "queue_lock"), "{sums}");
+    ensure!(sums["samples"].as_u64() > Some(0), "{sums}");
+    Ok(())
 }
 
 fn words_that_make_no_sense() -> Result<()> {

@@ -85,7 +85,12 @@ impl<'f, 't> ProfileBuilder<'f, 't> {
         let mut told_ns = 0;
         for_each_piece(self.fold, thread, |piece| {
             if piece.selected && piece.from_ns < piece.to_ns {
-                let handle = *handle.get_or_insert_with(|| self.add_thread(thread));
+                let handle = *handle.get_or_insert_with(|| {
+                    let handle = self.add_thread(thread);
+                    // Readers ignore the CPU delta of a thread's first sample.
+                    self.profile.add_sample(handle, at(piece.from_ns), None, CpuDelta::ZERO, 0);
+                    handle
+                });
                 let category = self.category(&piece);
                 let stack =
                     *stacks.entry((piece.stack, category)).or_insert_with(|| self.stack(handle, piece.stack, category));
@@ -220,8 +225,8 @@ mod tests {
         let profile: Value = serde_json::from_slice(&out).unwrap();
         let threads = profile["threads"].as_array().unwrap();
         let weights = |thread: &Value| thread["samples"]["weight"].clone();
-        assert_eq!(weights(&threads[0]), serde_json::json!([1000, 1000, 1000, 1000]));
-        assert_eq!(weights(&threads[1]), serde_json::json!([1000, 3000]));
+        assert_eq!(weights(&threads[0]), serde_json::json!([0, 1000, 1000, 1000, 1000]));
+        assert_eq!(weights(&threads[1]), serde_json::json!([0, 1000, 3000]));
         let data = &threads[1]["markers"]["data"][0];
         assert_eq!(data["type"], "DwellWait");
         assert_eq!(threads[1]["markers"]["length"], 1);
