@@ -6,7 +6,8 @@
 //!
 //! The folders, each of which knows only those before it: `measure` (what is summed), `question` (what is asked), `stacks` (what
 //! surrounds an event), `history` (what each thread did over time), `engine` (sweep, index, fold), `study` (who waited for whom),
-//! `tables` (columns and notes of every report); then `findings` and `reports`, `timeline`, `explore`, `source`.
+//! `tables` (columns and notes of every report); then `findings` and `reports`, `timeline`, `explore`, `source`, and `selected` (plain
+//! data for exports).
 
 mod analysis;
 mod engine;
@@ -17,6 +18,7 @@ mod measure;
 mod notices;
 mod question;
 mod reports;
+pub mod selected;
 mod sentences;
 pub mod source;
 mod stacks;
@@ -47,6 +49,7 @@ pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;
 pub use reports::{COLUMNS, Report, compare, report, report_of};
 pub use sentences::SENTENCES;
+pub use stacks::call_stacks::CallStacks;
 pub use study::latency;
 pub use study::sockets::socket_lengths;
 pub use tables::columns::ColumnDef;

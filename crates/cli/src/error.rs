@@ -15,6 +15,8 @@ pub mod status {
     pub const FAILURE: u8 = 1;
     /// The command line makes no sense.
     pub const USAGE: u8 = 2;
+    /// Ended by an interrupt, as shells count it: 128 + SIGINT.
+    pub const INTERRUPTED: u8 = 130;
     /// Privileges or a kernel feature are missing; test harnesses take it as "skipped".
     pub const UNAVAILABLE: u8 = 77;
 }

@@ -20,6 +20,29 @@ pub fn print(text: &str) -> io::Result<()> {
     write_to(&mut io::stdout().lock(), text)
 }
 
+/// What `fill` writes, on standard output. A terminal gets it at the end, as [`print`] has it, and nothing that is `binary`: the
+/// error says that, and is of the kind `Unsupported`.
+#[expect(clippy::disallowed_methods, reason = "this is the printer")]
+pub fn stream(binary: bool, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let stdout = io::stdout().lock();
+    match (stdout.is_terminal(), binary) {
+        (true, true) => {
+            Err(io::Error::new(io::ErrorKind::Unsupported, "this format is binary, and no text for a terminal"))
+        }
+        (true, false) => {
+            let mut text = Vec::new();
+            fill(&mut text)?;
+            drop(stdout);
+            print(&String::from_utf8_lossy(&text))
+        }
+        (false, _) => {
+            let mut buffered = io::BufWriter::with_capacity(1 << 18, stdout);
+            fill(&mut buffered)?;
+            buffered.flush()
+        }
+    }
+}
+
 /// The same on a device that was opened by its name, such as `/dev/tty`.
 pub fn write_to(device: &mut (impl Write + IsTerminal), text: &str) -> io::Result<()> {
     let text = if device.is_terminal() { Cow::Owned(harmless(text)) } else { Cow::Borrowed(text) };

@@ -352,6 +352,22 @@ impl<'t> Fold<'t> {
         self.site_in(self.trace, row, key, began_in(self.trace, row))
     }
 
+    /// The site of an off-CPU row; none when it did nothing in the windows.
+    pub fn site_of_row(&self, row: usize) -> Option<&Site> {
+        self.site_of(row, self.trace.events().off_cpu.key(row)).map(|site| &self.sites[site])
+    }
+
+    /// The site of running time with this key in a context; none when there is no such time in the windows, or where CPUs are told
+    /// apart and `cpu` is not known.
+    pub fn running_site(&self, key: u32, cpu: Option<u16>, context: u32) -> Option<&Site> {
+        let number = self.keys.number(key, context);
+        let number = match &self.details {
+            Some(details) => details.get(number, details.on_cpu(cpu?))?,
+            None => number,
+        };
+        self.sites.get(self.site_of.get(number)? as usize)
+    }
+
     /// Type of an object.
     pub fn object_type(&self, object: ObjectId) -> ObjectType {
         object_type(self.trace, object)

@@ -23,6 +23,8 @@ pub enum Asker {
     Compare,
     /// `dwell source`.
     Source,
+    /// `dwell export`.
+    Export,
 }
 
 /// Where the help lists an option.
@@ -134,6 +136,7 @@ options! {
         elsewhere: &[
             (Asker::Compare, ""),
             (Asker::Source, "Count only what matches, such as thread=worker; can be given several times."),
+            (Asker::Export, "Export only what matches, such as thread=worker; can be given several times."),
         ],
         form: Form::Texts(|query, filter| { query.filters.push(Filter::parse(filter)?); Ok(()) }),
         ..OPTION
@@ -141,20 +144,21 @@ options! {
     EXCLUDE = OptionDef {
         option: "exclude", short: Some('x'), words: &["exclude"], value: "KEY=VALUE",
         help: "Leave out what matches; can be given several times.",
-        elsewhere: &[(Asker::Compare, "")],
+        elsewhere: &[(Asker::Compare, ""), (Asker::Export, "")],
         form: Form::Texts(|query, filter| { query.exclude.push(Filter::parse(filter)?); Ok(()) }),
         ..OPTION
     };
     TIME_RANGE = OptionDef {
         option: "time-range", words: &["from", "to"], value: "FROM-TO",
         help: "Show only this part of the time, such as 1.5s-3s.",
-        elsewhere: &[(Asker::Source, "Count only this part of the time, such as 1.5s-3s.")],
+        elsewhere: &[(Asker::Source, "Count only this part of the time, such as 1.5s-3s."), (Asker::Export, "Export only this part of the time, such as 1.5s-3s.")],
         form: Form::Range(|query, range| query.range = Some(range)),
         ..OPTION
     };
     EXCLUDED_RANGE = OptionDef {
         option: "excluded-range", words: &["excluded-range"], value: "FROM-TO",
         help: "Leave out this part of the time; can be given several times.",
+        elsewhere: &[(Asker::Export, "")],
         form: Form::Ranges(|query, range| query.excluded_ranges.push(range)),
         ..OPTION
     };
@@ -214,6 +218,7 @@ options! {
     INCLUDE_IDLE = OptionDef {
         option: "include-idle", words: &["include-idle"], topic: Topic::Count,
         help: "Count the waits of idle workers too: a pool's thread without work, an event loop.",
+        elsewhere: &[(Asker::Export, "Sums have the waits of idle workers too: a pool's thread without work, an event loop.")],
         form: Form::Flag(|query| query.include_idle = true),
         ..OPTION
     };
@@ -244,14 +249,14 @@ options! {
     CALL_STACK_MODE = OptionDef {
         option: "call-stack-mode", words: &["call-stack-mode"], value: "MODE", default: Some("user+1"), topic: Topic::Count,
         help: "Which functions stacks show.",
-        elsewhere: &[(Asker::Compare, ""), (Asker::Source, "Which functions have time of their own.")],
+        elsewhere: &[(Asker::Compare, ""), (Asker::Source, "Which functions have time of their own."), (Asker::Export, "")],
         form: Form::Mode(|query, mode| query.call_stack_mode = mode),
         ..OPTION
     };
     INLINE_MODE = OptionDef {
         option: "inline-mode", words: &["inlines"], value: "INLINE_MODE", topic: Topic::Count,
         help: "Whether functions that the compiler inlined count as functions.",
-        elsewhere: &[(Asker::Compare, ""), (Asker::Source, "")],
+        elsewhere: &[(Asker::Compare, ""), (Asker::Source, ""), (Asker::Export, "")],
         form: Form::Switch(|query, inlines| query.inlines = inlines),
         ..OPTION
     };
@@ -282,6 +287,9 @@ mod tests {
         let of = |asker| OPTIONS.iter().filter(move |row| row.help_for(asker).is_some()).map(|row| row.option);
         let source = ["filter", "time-range", "call-stack-mode", "inline-mode"];
         let compare = ["filter", "exclude", "metric", "sort", "limit", "call-stack-mode", "inline-mode"];
+        let export =
+            ["filter", "exclude", "time-range", "excluded-range", "include-idle", "call-stack-mode", "inline-mode"];
+        assert_eq!(of(Asker::Export).collect::<Vec<_>>(), export);
         assert_eq!(of(Asker::Source).collect::<Vec<_>>(), source);
         assert_eq!(of(Asker::Compare).collect::<Vec<_>>(), compare);
         assert_eq!(FILTER.help_for(Asker::Compare), Some(FILTER.help));

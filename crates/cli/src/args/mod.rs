@@ -11,6 +11,7 @@ mod compare;
 mod control;
 mod doctor;
 mod env;
+mod export;
 mod finalize;
 mod format;
 mod gate;
@@ -47,6 +48,7 @@ pub use compare::CompareArgs;
 pub use control::{ControlArgs, ControlWord};
 pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
+pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::FinalizeArgs;
 pub use format::Format;
 pub use gate::GateArg;
@@ -128,6 +130,9 @@ pub enum Command {
     /// Show a result, or all results of a folder, in the browser.
     #[command(after_help = view::EXAMPLES)]
     View(ViewArgs),
+    /// Write a result as other tools read it.
+    #[command(arg_required_else_help = true, after_help = export::EXAMPLES)]
+    Export(Box<ExportArgs>),
     /// Show a function's source lines and machine code, with the time spent at each.
     #[command(
         arg_required_else_help = true,

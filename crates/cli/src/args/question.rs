@@ -26,6 +26,9 @@ pub struct Compare;
 /// `dwell source`.
 #[derive(Debug)]
 pub struct Source;
+/// `dwell export`.
+#[derive(Debug)]
+pub struct Export;
 
 impl Of for Report {
     const ASKER: Asker = Asker::Report;
@@ -37,6 +40,10 @@ impl Of for Compare {
 
 impl Of for Source {
     const ASKER: Asker = Asker::Source;
+}
+
+impl Of for Export {
+    const ASKER: Asker = Asker::Export;
 }
 
 /// The options of a question that a command takes, with their values.

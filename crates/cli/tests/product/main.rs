@@ -22,6 +22,7 @@ mod doctor;
 mod escapes;
 mod event_loops;
 mod expectation;
+mod export;
 mod faults;
 mod faults_page;
 mod faults_recording;
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
     cases.extend(sockets_diagnosed::cases());
     cases.extend(remote::cases());
     cases.extend(merge::cases());
+    cases.extend(export::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());
     cases.extend(containers::cases());
