@@ -45,6 +45,7 @@ mod locks;
 mod looking;
 mod loopback;
 mod merge;
+mod names;
 mod packaging;
 mod pt;
 mod python;
@@ -72,6 +73,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut cases = layers::cases();
+    cases.extend(names::cases());
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
     cases.extend(bad_neighbours::cases());
