@@ -91,6 +91,8 @@ sentences! {
     FINE_GRAINED_WAITS = "fine-grained-waits",
         "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.",
         "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。";
+    FINE_GRAINED_OTHERS = "fine-grained-others", "{objects} more {objects|object|objects} of this kind {objects|is|are} waited on there as often.",
+        "同じ場所で同じ種類のオブジェクト {objects} 個も同じように待機しています。";
     THUNDERING_HERD = "thundering-herd",
         "{times} times {threads} threads were woken together from {name}; {share} of them waited again at once.",
         "{name} から平均 {threads} 個のスレッドが {times} 回同時に起床し、そのうち {share} はすぐにまた待機しました。";

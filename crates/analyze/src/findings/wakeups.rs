@@ -9,6 +9,7 @@ use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
 use crate::sentences::say;
+use crate::stacks::call_stacks::FunctionId;
 
 /// Many very short waits.
 pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
@@ -56,7 +57,16 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             && count as f64 * 1e9 >= FINE_PER_SECOND * evidence.elapsed_ns as f64
             && evidence.share(cost(waits)) >= FINE_SHARE
     };
-    let finding = |(object, waits): (ObjectId, &Waits)| {
+    // Objects of one type that are waited on at one place are one thing to a reader: those of eight processes, or of many queues.
+    let mut places: BTreeMap<(ObjectType, FunctionId), Vec<(ObjectId, &Waits)>> = BTreeMap::new();
+    for (object, waits) in evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)) {
+        let stacks = &evidence.fold.stacks;
+        let place = (evidence.fold.object_type(object), stacks.function(stacks.own(waits.top_stack())));
+        places.entry(place).or_default().push((object, waits));
+    }
+    let finding = |mut alike: Vec<(ObjectId, &Waits)>| {
+        alike.sort_by_key(|(object, waits)| (std::cmp::Reverse(cost(waits)), *object));
+        let (object, waits) = *alike.first()?;
         let name = evidence.fold.object_name(object);
         let count = waits.weights.wait_count;
         let took = say!(
@@ -67,17 +77,18 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             queued = Word::Ns(total(&waits.weights.runnable)),
             share = Word::part(cost(waits), evidence.elapsed_ns),
         );
-        let text = Prose::from(took).and(evidence.created(object)).and(evidence.within(waits));
-        Finding {
+        let others = alike.len() - 1;
+        let others = (others > 0).then(|| say!(FINE_GRAINED_OTHERS, objects = others));
+        Some(Finding {
             subject: name.into(),
-            evidence: text,
+            evidence: Prose::from(took).and(others).and(evidence.created(object)).and(evidence.within(waits)),
             stack: waits.top_stack(),
-            cost_ns: cost(waits),
+            cost_ns: alike.iter().map(|(_, waits)| cost(waits)).fold(0, u64::saturating_add),
             claims: evidence.claims(object, waits),
             ..Finding::default()
-        }
+        })
     };
-    evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)).map(finding).collect()
+    places.into_values().filter_map(finding).collect()
 }
 
 /// Many are woken, one finds something to do.

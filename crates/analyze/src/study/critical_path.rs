@@ -10,7 +10,7 @@
 //! Where the last thread begins to run the path is back at it, whatever came behind: pieces of the path between such
 //! instants are followed side by side.
 
-use dwell_model::{ObjectId, ThreadId};
+use dwell_model::{ObjectId, Outcome, ThreadId};
 use dwell_store::{Trace, WordMap};
 use dwell_work::{parallel, stop};
 
@@ -79,13 +79,31 @@ fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>
     instants
 }
 
-/// The thread of the main process that ends last; one that is there at `to` as good as any: the first one, then.
-fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
+/// The thread of the main process that ends it, as far as that is known at `to`: the last one, but none whose wait the end of the
+/// others broke off. One that is there at `to` is as good as any: the first one, then.
+pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
     let threads = &trace.threads;
-    let main = |thread: &usize| threads.process[*thread].get() == Some(0) && threads.start_ns[*thread] < to;
+    let is_there = |thread: &usize| threads.start_ns[*thread] < to;
+    let of_main = |thread: &usize| is_there(thread) && threads.process[*thread].get() == Some(0);
     let end = |thread: &usize| threads.end_ns[*thread].min(to);
-    let of_main = (0..threads.tid.len()).rev().filter(main).max_by_key(end);
-    of_main.or_else(|| (0..threads.tid.len()).rev().filter(|thread| threads.start_ns[*thread] < to).max_by_key(end))
+    let broken_off: Vec<Option<u64>> = (0..threads.tid.len()).map(|thread| broken_off_ns(trace, thread, to)).collect();
+    // Who ends a process breaks off the waits of its other threads, and ends after that, though the kernel may take longer for them.
+    let exit_ns = (0..threads.tid.len()).filter(of_main).filter_map(|thread| broken_off[thread]).max();
+    let is_ender = |thread: &usize| {
+        of_main(thread) && broken_off[*thread].is_none() && exit_ns.is_some_and(|exit| threads.end_ns[*thread] >= exit)
+    };
+    let ender = (0..threads.tid.len()).find(is_ender);
+    let last = |of: &dyn Fn(&usize) -> bool| (0..threads.tid.len()).rev().filter(|thread| of(thread)).max_by_key(end);
+    ender.or_else(|| last(&of_main)).or_else(|| last(&is_there))
+}
+
+/// When the last wait of a thread that ended before `to` was broken off, if it was.
+fn broken_off_ns(trace: &Trace, thread: usize, to: u64) -> Option<u64> {
+    let (threads, events) = (&trace.threads, trace.events());
+    let rows = &events.off_cpu;
+    let row = rows.of(thread).next_back().filter(|_| threads.end_ns[thread] <= to)?;
+    let outcome = Outcome::from_code(events.off_cpu_key(row).outcome());
+    (outcome == Outcome::Interrupted).then(|| rows.woken_ns(row))
 }
 
 /// Steps after which it is asked whether anybody still waits for the path.

@@ -54,3 +54,22 @@ fn the_timer_of_a_runtime_is_not() {
     let told = first_cause(&trace);
     assert!(!told.contains("time-out"), "{told}");
 }
+
+#[test]
+fn a_thread_whose_wait_the_end_broke_off_did_not_end_the_program() {
+    let mut trace = trace(
+        "
+        main    : ##ssssss1
+        daemon  :  #xxxxxxx##
+    ",
+    );
+    let daemon = trace.threads.name.iter().position(|name| name == "daemon").unwrap();
+    for row in 0..trace.off_cpu.thread.len() {
+        if trace.off_cpu.thread[row] == ThreadId::new(daemon) {
+            trace.off_cpu.outcome[row] = Outcome::Interrupted.code();
+        }
+    }
+    trace.tables_changed();
+    let told = first_cause(&trace);
+    assert!(told.starts_with("main slept in use_s"), "{told}");
+}

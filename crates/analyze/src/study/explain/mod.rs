@@ -48,6 +48,7 @@ use crate::engine::row_sampling::close_look;
 use crate::question::windows::{Windows, elapsed_ns};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
+use crate::study::critical_path::last_thread;
 
 /// Where the time went.
 pub struct Explanation<'f, 't> {
@@ -202,8 +203,10 @@ fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
         return None;
     }
     let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);
-    let last = (0..threads.tid.len()).rev().filter(of_main).max_by_key(|thread| threads.end_ns[*thread])?;
-    Some((last, threads.start_ns[last], threads.end_ns[last].min(elapsed_ns(trace)))).filter(|(_, from, to)| from < to)
+    let last = last_thread(trace, elapsed_ns(trace))?;
+    // Before a thread was, its creators led to it.
+    let began = (0..threads.tid.len()).filter(of_main).map(|thread| threads.start_ns[thread]).min()?;
+    Some((last, began, threads.end_ns[last].min(elapsed_ns(trace)))).filter(|(_, from, to)| from < to)
 }
 
 impl Explanation<'_, '_> {
