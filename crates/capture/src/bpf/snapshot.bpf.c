@@ -22,12 +22,15 @@ static __always_inline u32 flags_of(struct task_struct *task)
 /* A thread that runs user code has its last call's registers, and none. */
 static __always_inline void read_call(struct task_struct *task, struct task_snapshot *snapshot)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct pt_regs regs; /* as of user space: its layout is the same in all kernels */
 
-	snapshot->syscall = (s32)BPF_CORE_READ(regs, orig_ax);
-	snapshot->arguments[0] = BPF_CORE_READ(regs, di);
-	snapshot->arguments[1] = BPF_CORE_READ(regs, si);
-	snapshot->arguments[2] = BPF_CORE_READ(regs, dx);
+	/* One read of them all: there is one for each thread of the machine. */
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)bpf_task_pt_regs(task)))
+		return;
+	snapshot->syscall = (s32)regs.orig_ax;
+	snapshot->arguments[0] = regs.di;
+	snapshot->arguments[1] = regs.si;
+	snapshot->arguments[2] = regs.dx;
 }
 
 /* The number of a thread, or of its process, in Dwell's namespace; 0 = it has none there. */
