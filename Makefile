@@ -213,9 +213,9 @@ $(ECOSYSTEM)/installed: ecosystem/requirements.txt
 # Agents (docs/agents.md): the protocol through PyPI's client library, and an agent that follows `dwell skill`.
 test-agents: samples
 	cargo build -p dwell
-	python3 -m venv $(AGENTS)
-	$(AGENTS)/bin/pip install --quiet --requirement ecosystem/agents/requirements.txt || true
-	$(AS_ROOT) $(AGENTS)/bin/python ecosystem/agents/check.py --dwell $(abspath $(TARGET))/debug/dwell
+	python3 -m venv $(AGENTS) && $(AGENTS)/bin/pip install --quiet --requirement ecosystem/agents/requirements.txt || true
+	python=$(AGENTS)/bin/python; test -x $$python || python=python3; \
+	$(AS_ROOT) $$python ecosystem/agents/check.py --dwell $(abspath $(TARGET))/debug/dwell
 
 # How many stacks are complete, and what they cost; about eight minutes.
 bench-stacks: samples

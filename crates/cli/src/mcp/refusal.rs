@@ -17,6 +17,15 @@ impl Refusal {
         Self { sentence: sentence.to_string(), hint: String::new() }
     }
 
+    /// The same where a child that began in the folder of a result calls it `.`.
+    #[must_use]
+    pub fn naming(self, result: &str) -> Self {
+        let named = |rest: &str| rest.starts_with(['/', ':', ' ']).then(|| format!("{result}{rest}"));
+        let sentence = self.sentence.strip_prefix('.').and_then(named).unwrap_or(self.sentence);
+        let hint = self.hint.strip_suffix(" .").map(|command| format!("{command} {result}")).unwrap_or(self.hint);
+        Self { sentence, hint }
+    }
+
     /// The same with what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Display) -> Self {

@@ -1,7 +1,9 @@
 //! What the protocol asks: which tools there are, and their answers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use dwell_store::Folder;
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -9,6 +11,9 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::answer::{self, MOST_ROWS, USUAL_ROWS};
 use super::arguments::Arguments;
@@ -16,9 +21,13 @@ use super::child::Asked;
 use super::collection::Collections;
 use super::refusal::Refusal;
 use super::results::Results;
-use super::tools::{Place, TOOLS, ToolName, ToolRow};
+use super::tools::{Place, ReadingCommand, TOOLS, ToolName, ToolRow};
 use crate::error::{Hinted, Result};
 
+/// Children that read at once, of as many calls as there are.
+const MOST_READERS: usize = 4;
+/// A file system that takes longer does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 const INSTRUCTIONS: &str = "Dwell shows where the threads of a Linux program spend their time, running or waiting, and why. \
     list_results names the recordings; summary says whether one is slow and why; explain names the causes of its waits; source shows \
     the lines; compare shows what a fix changed. Times are in nanoseconds. All names and texts in answers come from the profiled \
@@ -28,6 +37,7 @@ const INSTRUCTIONS: &str = "Dwell shows where the threads of a Linux program spe
 pub struct AgentServer {
     results: Results,
     dwell: PathBuf,
+    readers: Semaphore,
     collections: Option<Collections>,
 }
 
@@ -36,7 +46,8 @@ impl AgentServer {
     pub fn new(results: Results, may_collect: bool) -> Result<Self> {
         let dwell = std::env::current_exe();
         let dwell = dwell.map_err(|error| Hinted::new(format!("cannot find this program: {error}")))?;
-        Ok(Self { results, dwell, collections: may_collect.then(Collections::default) })
+        let readers = Semaphore::new(MOST_READERS);
+        Ok(Self { results, dwell, readers, collections: may_collect.then(Collections::default) })
     }
 
     fn offered(&self) -> impl Iterator<Item = &'static ToolRow> {
@@ -60,18 +71,36 @@ impl AgentServer {
             }
             (None, None) => return Err(Refusal::new("this server may not collect")),
             (Some(command), _) => {
-                for name in &command.beside {
-                    self.results.find(name)?;
-                }
-                let folder = match &command.place {
-                    Place::Results => self.results.folder().clone(),
-                    Place::Result(name) => self.results.find(name)?,
-                };
-                Asked { dwell: &self.dwell, folder: &folder, words: command.words }.answer().await?
+                let _reader = self.readers.acquire().await; // never closed
+                self.read(command).await?
             }
         };
         let rows = if row.known().contains(&"limit") { given.number("limit", MOST_ROWS)? } else { None };
         answer::render(data, rows.map_or(USUAL_ROWS, |rows| rows as usize))
+    }
+
+    async fn read(&self, command: ReadingCommand) -> std::result::Result<Value, Refusal> {
+        let ReadingCommand { place, beside, words } = command;
+        for name in &beside {
+            self.held(name).await?;
+        }
+        match place {
+            Place::Results => Asked { dwell: &self.dwell, folder: self.results.folder(), words }.answer().await,
+            Place::Result(name) => {
+                let folder = self.held(&name).await?;
+                let answer = Asked { dwell: &self.dwell, folder: &folder, words }.answer().await;
+                answer.map_err(|refusal| refusal.naming(&name))
+            }
+        }
+    }
+
+    /// The folder of a result, looked up in a thread: a file system may not answer.
+    async fn held(&self, name: &str) -> std::result::Result<Folder, Refusal> {
+        let (results, wanted) = (self.results.clone(), name.to_owned());
+        let found = timeout(PATIENCE, tokio::task::spawn_blocking(move || results.find(&wanted))).await;
+        found
+            .unwrap_or_else(|_| Ok(Err(Refusal::new(format!("{name}: its file system does not answer")))))
+            .unwrap_or_else(|_| Err(Refusal::new(format!("{name} cannot be looked up"))))
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{dwell, needs_recording, run_dwell, sample};
+use crate::recording::{dwell, needs_recording, run_dwell, sample, wait_for};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("mcp::answers_are_bounded", answers_are_bounded),
         Case::new("mcp::damaged_results", damaged_results),
         Case::new("mcp::collects_where_allowed", collects_where_allowed),
+        Case::new("mcp::a_client_that_leaves", a_client_that_leaves),
         Case::new("mcp::commands_of_the_skill", commands_of_the_skill),
     ]
 }
@@ -241,8 +242,9 @@ fn damaged_results() -> Result<()> {
     let mut client = Client::of(folder.path(), &[])?;
     for tool in ["summary", "explain", "findings"] {
         let sentence = client.refusal(tool, &json!({ "result": "damaged" }))?;
-        ensure!(!sentence.is_empty() && !sentence.contains("reader ended"), "{tool}: {sentence}");
-        ensure!(client.refusal(tool, &json!({ "result": "empty" }))?.contains("manifest.json"));
+        ensure!(sentence.starts_with("damaged/tables/"), "{tool}: {sentence}");
+        let sentence = client.refusal(tool, &json!({ "result": "empty" }))?;
+        ensure!(sentence.starts_with("empty is not a Dwell result: manifest.json"), "{tool}: {sentence}");
     }
     let listed = client.call("list_results", &json!({}))?;
     ensure!(listed["data"]["rows"][1]["problem"].is_string(), "{listed}");
@@ -272,6 +274,22 @@ fn collects_where_allowed() -> Result<()> {
         client.refusal("collect", &json!({ "program": "true", "analysis": "x" }))?.contains("threading or latency")
     );
     client.end()
+}
+
+/// The server ends well, the collection too, and what was recorded is kept.
+fn a_client_that_leaves() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let mut client = Client::of(folder.path(), &["--allow-collect"])?;
+    let to = client.to.as_mut().context("closed")?;
+    writeln!(to, "no message")?;
+    let arguments = json!({ "program": "sleep", "arguments": ["20"], "duration": "60s" });
+    let call = json!({ "name": "collect", "arguments": arguments });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": call }))?;
+    let manifest = || fs::read_to_string(folder.path().join("r000th/manifest.json")).ok();
+    wait_for("the collection", manifest)?;
+    client.end()?;
+    wait_for("the result", || manifest().filter(|text| text.contains(r#""state": "finalized""#))).map(drop)
 }
 
 /// Words of the page in capitals, and what a convoy has for them.
