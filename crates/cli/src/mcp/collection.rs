@@ -1,18 +1,18 @@
 //! The tool `collect`: `dwell collect` in a process of its own, as whoever started the server. One at a time, since two would
 //! measure each other.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
-use tokio::sync::Mutex;
 
 use super::arguments::{Arguments, wrong};
-use super::child::explained;
+use super::child::{RunningChild, explained};
 use super::refusal::Refusal;
 use super::results::Results;
 
@@ -26,19 +26,7 @@ const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// Those that this server makes.
 #[derive(Debug, Default)]
 pub struct Collections {
-    one: Mutex<()>,
-}
-
-/// A collection that runs. Dropped, it is asked to end, and what it recorded is kept.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let pid = self.0.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        if let Some(pid) = pid {
-            let _ = kill_process(pid, Signal::INT); // it has ended by itself
-        }
-    }
+    one: tokio::sync::Mutex<()>,
 }
 
 impl Collections {
@@ -63,31 +51,13 @@ impl Collections {
         command.args(["collect", analysis, "--quiet"]).arg(format!("--duration={duration}"));
         command.arg("--result-dir").arg(results.path().join(&name));
         command.arg("--").arg(program).args(given.texts("arguments")?);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let failed = |error| Refusal::new(format!("cannot run dwell: {error}"));
-        let mut running = Running(command.spawn().map_err(failed)?);
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let printing = (running.0.stdout.take(), running.0.stderr.take());
-        let status = {
-            let mut reading = std::pin::pin!(async {
-                tokio::join!(keep_end(printing.0, &mut stdout), keep_end(printing.1, &mut stderr))
-            });
-            let mut all_is_read = false;
-            let status = tokio::select! {
-                biased;
-                status = running.0.wait() => status,
-                _ = &mut reading => {
-                    all_is_read = true;
-                    running.0.wait().await
-                }
-            };
-            // A program that goes on keeps them open.
-            if !all_is_read {
-                let _ = tokio::time::timeout(LAST_OUTPUT, reading).await;
-            }
-            status.map_err(failed)?
-        };
-        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        // When nobody waits any more, it ends, and what it recorded is kept.
+        let mut running = RunningChild::start(&mut command, Signal::INT)?;
+        let (stdout, stderr) = running.streams();
+        let (stdout, stderr) = (OutputEnd::of(stdout), OutputEnd::of(stderr));
+        let status = running.wait().await?;
+        tokio::time::sleep(LAST_OUTPUT).await;
+        let (stdout, stderr) = (stdout.text(), stderr.text());
         if results.find(&name).is_err() {
             return Err(explained(&stderr, status));
         }
@@ -113,12 +83,34 @@ fn next_name(results: &Results, ending: &str) -> Result<String, Refusal> {
     Ok(format!("r{:03}{ending}", last.map_or(0, |last| last + 1)))
 }
 
+/// The end of what a process and those that it started print, read in a thread: a program that goes on keeps the pipe open, and
+/// would stop or die if nobody read it.
+struct OutputEnd {
+    kept: Arc<Mutex<Vec<u8>>>,
+}
+
+impl OutputEnd {
+    fn of(from: impl Read + Send + 'static) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let end = Self { kept: kept.clone() };
+        // Without a thread to spare, nothing is kept.
+        let _ = thread::Builder::new().name("output".into()).spawn(move || keep_end(from, &kept));
+        end
+    }
+
+    fn text(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
 /// Reads to the end, and keeps the last bytes.
-async fn keep_end(from: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
-    let Some(mut from) = from else { return };
+fn keep_end(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut bytes = [0; 4096];
-    while let Ok(length @ 1..) = from.read(&mut bytes).await {
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&bytes[..length]);
-        kept.drain(..kept.len().saturating_sub(MOST_OUTPUT_BYTES));
+        let excess = kept.len().saturating_sub(MOST_OUTPUT_BYTES);
+        kept.drain(..excess);
     }
 }
