@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dwell_store::{Folder, ResultFolder};
 
 use super::refusal::Refusal;
-use crate::error::{Hinted, Result};
+use crate::error::{Hinted, Result, quoted};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Results {
         let path = path.canonicalize().map_err(failed)?;
         let folder = Folder::open(&path).map_err(failed)?;
         if folder.has("manifest.json") {
-            let hint = path.parent().unwrap_or(&path).display().to_string();
+            let hint = quoted(path.parent().unwrap_or(&path));
             return Err(Hinted::usage(format!("{} is a result itself", path.display()))
                 .hint(format!("dwell mcp --results {hint} serves the folder that it lies in")));
         }

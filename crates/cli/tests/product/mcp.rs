@@ -310,6 +310,7 @@ fn commands_of_the_skill() -> Result<()> {
     ];
     let page = run_dwell(&["skill"])?.stdout;
     ensure!(page.lines().count() <= 100, "the page has {} lines", page.lines().count());
+    ensure!(!page.lines().take(4).any(|line| line.matches(": ").count() > 1), "the head of the page is no YAML");
     let mut commands = 0;
     for line in page.lines().filter_map(|line| line.strip_prefix("    dwell ")) {
         let line = words.iter().fold(line.to_owned(), |line, (word, name)| line.replace(word, name));
