@@ -6,8 +6,8 @@ use crate::kernel::perf::{parse_mapping, read_u64, split_record};
 use crate::programs::proc;
 use crate::stacks::waiting;
 use crate::topics::fault_places;
-use crate::unprivileged::proc_syscall::Place;
-use crate::unprivileged::record::{CallLayout, Sort, What, parse, stamp};
+use crate::unprivileged::proc_syscall::SyscallState;
+use crate::unprivileged::record::{CallLayout, RecordKind, Sort, parse, stamp};
 use crate::unprivileged::sockets::SocketTable;
 
 /// The event identifier whose samples have a kernel stack, in the fuzzer's input.
@@ -34,8 +34,8 @@ fn perf_record(record: &[u8]) -> usize {
     let Some((stamped, what)) = parse(record, |identifier| identifier == WITH_CHAIN) else { return 0 };
     assert_eq!(stamp(record), Some(stamped), "two readers of one stamp");
     match what {
-        What::Map(mapping) => mapping.path.len(),
-        What::Sample(_, sample) => {
+        RecordKind::Map(mapping) => mapping.path.len(),
+        RecordKind::Sample(_, sample) => {
             let sorts = [Sort::Clock, Sort::Leave, Sort::Enter, Sort::Fault];
             let pieces = sorts.iter().filter_map(|&sort| sample.piece(sort)).map(|piece| piece.bytes.len()).max();
             let found = sample.kernel_frames().len() * 8 + pieces.unwrap_or(0);
@@ -67,6 +67,6 @@ pub fn sockets(table: &str, text: &str) -> usize {
 
 /// The texts of a thread: its system call and its status.
 pub fn thread(text: &str) -> usize {
-    let place = Place::parse(text).map(|place| place.registers().ip);
+    let place = SyscallState::parse(text).map(|place| place.registers().ip);
     usize::from(place.is_some()) + usize::from(waiting::place(text).is_some() || waiting::switches(text).is_some())
 }

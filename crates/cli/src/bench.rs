@@ -136,7 +136,7 @@ impl<'m> Changed<'m> {
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
         for left in dwell_doctor::restore(self.machine, &self.applied) {
-            terminal::tell(format_args!(
+            terminal::print_line(format_args!(
                 "dwell: {} was {} before, and could not be written back",
                 left.path, left.before
             ));

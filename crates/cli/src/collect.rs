@@ -56,7 +56,7 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
                 .clone()
                 .delete()
                 .map_err(|error| Hinted::new(format!("{path} cannot be deleted: {error}")))?;
-            terminal::tell(format_args!("dwell: cancelled; {path} is gone"));
+            terminal::print_line(format_args!("dwell: cancelled; {path} is gone"));
             return Ok(program_status_or(manifest.exit_status));
         }
         Ok(Collected { manifest, .. }) => manifest,
@@ -69,9 +69,9 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     };
     if !args.quiet {
         for notice in &manifest.notices {
-            terminal::tell(format_args!("dwell: {notice}"));
+            terminal::print_line(format_args!("dwell: {notice}"));
         }
-        terminal::tell(format_args!("dwell: result {}", folder.path().display()));
+        terminal::print_line(format_args!("dwell: result {}", folder.path().display()));
     }
     signals.let_through();
     let kernel = kernel.unwrap_or_else(KernelSymbols::read);
@@ -136,7 +136,7 @@ fn finish(args: &CollectArgs, folder: &ResultFolder, kernel: &KernelSymbols) -> 
         FinalizationMode::None => return Ok(()),
         FinalizationMode::Deferred => {
             if !args.quiet {
-                terminal::tell(format_args!("dwell: next: dwell finalize {}", quoted(folder.path())));
+                terminal::print_line(format_args!("dwell: next: dwell finalize {}", quoted(folder.path())));
             }
             return Ok(());
         }
@@ -161,8 +161,8 @@ fn finalize_outliers(naming: &Naming<'_>, folder: &ResultFolder) {
         // One that is damaged, or no result, must not keep the others from the user.
         if let Err(error) = finalized {
             let path = outliers.path().join(name);
-            terminal::tell(format_args!("dwell: {} is not complete: {error}", path.display()));
-            terminal::tell(format_args!("hint: dwell finalize {}", quoted(&path)));
+            terminal::print_line(format_args!("dwell: {} is not complete: {error}", path.display()));
+            terminal::print_line(format_args!("hint: dwell finalize {}", quoted(&path)));
         }
     }
 }
@@ -252,7 +252,7 @@ pub fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
     let Some(invoker) = invoker else { return };
     match invoker.take_folder(folder.held()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            terminal::tell(format_args!("dwell: {} stays root's: {error}", folder.path().display()));
+            terminal::print_line(format_args!("dwell: {} stays root's: {error}", folder.path().display()));
         }
         _ => {}
     }

@@ -44,13 +44,13 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
     output::write(&rendered, args.output.as_deref())?;
     // A name that neither result has keeps every limit: more likely it is misspelt.
     for (gate, verdict) in checked.iter().filter(|(gate, verdict)| verdict.holds() && is_unknown(gate, verdict)) {
-        terminal::tell(format_args!("gate: warning: {}", sentence(gate, verdict)));
+        terminal::print_line(format_args!("gate: warning: {}", sentence(gate, verdict)));
     }
     let mut broken = checked.iter().filter(|(_, verdict)| !verdict.holds()).peekable();
     let failed = broken.peek().is_some();
     for (gate, verdict) in broken {
-        terminal::tell(format_args!("gate: {}", sentence(gate, verdict)));
-        terminal::tell(format_args!("hint: {}", look_at(gate, verdict, args)));
+        terminal::print_line(format_args!("gate: {}", sentence(gate, verdict)));
+        terminal::print_line(format_args!("hint: {}", look_at(gate, verdict, args)));
     }
     Ok(if failed { ExitCode::from(status::FAILURE) } else { ExitCode::SUCCESS })
 }

@@ -216,7 +216,7 @@ fn chosen<'r>(rows: &'r [Row], names: &[String]) -> Result<Vec<(&'static str, &'
                 let message = format!("{name} cannot be changed by writing to /proc or /sys");
                 return Err(Hinted::new(message).hint(change.command()));
             }
-            None => terminal::tell(format_args!("dwell: {name} is {}: nothing to change", row.state)),
+            None => terminal::print_line(format_args!("dwell: {name} is {}: nothing to change", row.state)),
         }
     }
     Ok(found)

@@ -65,12 +65,12 @@ impl Hinted {
 
     /// Prints it on standard error, once; returns the exit status.
     pub fn report(&self) -> ExitCode {
-        terminal::tell(format_args!("error: {}", self.message));
+        terminal::print_line(format_args!("error: {}", self.message));
         for line in self.details.lines() {
-            terminal::tell(format_args!("  {line}"));
+            terminal::print_line(format_args!("  {line}"));
         }
         if let Some(hint) = &self.hint {
-            terminal::tell(format_args!("hint: {hint}"));
+            terminal::print_line(format_args!("hint: {hint}"));
         }
         ExitCode::from(self.status)
     }

@@ -37,7 +37,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
         output::stream(target.as_deref(), binary, |out| write(args, &fold, target.as_deref(), out))
     })?;
     if let Some(file) = target.filter(|_| args.output.is_none()) {
-        terminal::tell(format_args!("dwell: wrote {}", file.display()));
+        terminal::print_line(format_args!("dwell: wrote {}", file.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -32,9 +32,9 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
     let trace = run_on(&folder, &naming, args.quiet)?;
     if !args.quiet {
         for notice in &trace.notices.text {
-            terminal::tell(format_args!("dwell: {notice}"));
+            terminal::print_line(format_args!("dwell: {notice}"));
         }
-        terminal::tell(format_args!(
+        terminal::print_line(format_args!(
             "dwell: result {}; next: dwell report summary {}",
             folder.path().display(),
             quoted(folder.path())

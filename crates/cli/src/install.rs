@@ -31,7 +31,7 @@ const MODE: u32 = 0o750;
 const OPEN_MODE: u32 = 0o755;
 
 /// Where the program is, or goes to.
-struct Place {
+struct InstallPlace {
     folder: OwnedFd,
     path: PathBuf,
 }
@@ -47,7 +47,7 @@ struct Access {
 pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     needs_root()?;
     let group = group(&args.group)?;
-    let place = if args.in_place { Place::of_this_program()? } else { Place::below(&args.prefix)? };
+    let place = if args.in_place { InstallPlace::of_this_program()? } else { InstallPlace::below(&args.prefix)? };
     place.check()?;
     place.put(&Access { group, mode: MODE, capable: true })?;
     if args.all_users {
@@ -71,7 +71,7 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
 }
 
 fn open_to_all() -> Result<String> {
-    let place = Place::of_this_program()?;
+    let place = InstallPlace::of_this_program()?;
     place.put(&Access { group: Gid::ROOT, mode: OPEN_MODE, capable: false })?;
     Ok(format!("{} has no capabilities; everybody may run it.\n", place.path.display()))
 }
@@ -123,7 +123,7 @@ fn find_group(name: &str) -> Result<Option<Gid>> {
 const PROGRAM: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-impl Place {
+impl InstallPlace {
     /// `bin/dwell` below `prefix`; makes `bin`.
     fn below(prefix: &Path) -> Result<Self> {
         let path = program_below(prefix);

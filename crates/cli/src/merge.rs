@@ -43,9 +43,13 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     trace.notices.push(NoticeRow::from(&remark));
     let folder = write(args, &mut trace, &code)?;
     if !args.quiet {
-        terminal::tell(format_args!("dwell: {remark}"));
+        terminal::print_line(format_args!("dwell: {remark}"));
         let path = folder.path();
-        terminal::tell(format_args!("dwell: result {}; next: dwell report summary {}", path.display(), quoted(path)));
+        terminal::print_line(format_args!(
+            "dwell: result {}; next: dwell report summary {}",
+            path.display(),
+            quoted(path)
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

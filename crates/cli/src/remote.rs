@@ -73,9 +73,9 @@ fn show(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
     }
     let manifest: Manifest = folder.manifest()?;
     for notice in &manifest.notices {
-        terminal::tell(format_args!("dwell: {notice}"));
+        terminal::print_line(format_args!("dwell: {notice}"));
     }
-    terminal::tell(format_args!("dwell: result {} of {}", folder.path().display(), manifest.host));
+    terminal::print_line(format_args!("dwell: result {} of {}", folder.path().display(), manifest.host));
     let finalized = matches!(args.finalization_mode, FinalizationMode::Full | FinalizationMode::Fast);
     if !finalized || manifest.state != State::Finalized {
         return Ok(());

@@ -8,7 +8,7 @@ use dwell_analyze::{Fold, Query, Report, warnings};
 use dwell_store::{ResultFolder, Trace};
 use dwell_view::{Column, Row, Value, View, json};
 
-use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, What};
+use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, ReportSubject};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::next::{self, Collected};
 use crate::text::style::Style;
@@ -24,7 +24,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let query = query(args, &asked)?;
     let folder = reading::open(&result_path(&asked)?, args.output.as_deref())?;
     if args.format == ReportFormat::Hgrm {
-        if asked.what != What::View(Report::Latency) {
+        if asked.what != ReportSubject::View(Report::Latency) {
             let error = Hinted::usage("--format hgrm is of the report latency");
             return Err(error.hint("dwell report latency --format hgrm"));
         }
@@ -34,8 +34,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let (view, warnings) = match asked.what {
-        What::Log => (log(&folder)?, 0),
-        What::View(report) => dwell_analyze::answered(&folder, |trace| {
+        ReportSubject::Log => (log(&folder)?, 0),
+        ReportSubject::View(report) => dwell_analyze::answered(&folder, |trace| {
             Ok::<_, Hinted>((dwell_analyze::report(report, &trace, &query)?, warnings(&trace)))
         })?,
     };
@@ -79,7 +79,7 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
             return Err(Hinted::usage(message).hint(hint));
         }
     };
-    let asked = Asked { what: What::View(Report::Summary), subject: None, result };
+    let asked = Asked { what: ReportSubject::View(Report::Summary), subject: None, result };
     let query = query(args, &asked)?;
     let folder = reading::open(&result_path(&asked)?, Some(file))?;
     let html = dwell_analyze::answered(&folder, |trace| Ok::<_, Hinted>(html::render(trace, &query)?))?;
@@ -92,7 +92,7 @@ fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
         ReportFormat::Json => json::render(view),
         ReportFormat::Csv => {
             for note in &view.notes {
-                terminal::tell(format_args!("dwell: {note}"));
+                terminal::print_line(format_args!("dwell: {note}"));
             }
             csv::render(view)
         }

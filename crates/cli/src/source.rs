@@ -8,7 +8,7 @@ use dwell_analyze::warnings;
 use dwell_store::CodeTables;
 use dwell_view::json;
 
-use crate::args::{AssemblySyntax, Format, Part, SourceArgs};
+use crate::args::{AssemblySyntax, Format, SourceArgs, SourcePart};
 use crate::error::{Hinted, Result, quoted};
 use crate::report::newest_result;
 use crate::text::style::Style;
@@ -84,9 +84,9 @@ fn rendered(view: &SourceView, warnings: usize, args: &SourceArgs) -> String {
         Format::Json => json::render(&view.document()),
         Format::Csv => {
             for note in &view.notes {
-                terminal::tell(format_args!("dwell: {note}"));
+                terminal::print_line(format_args!("dwell: {note}"));
             }
-            let assembly = args.show == Part::Assembly;
+            let assembly = args.show == SourcePart::Assembly;
             csv::render(&if assembly { view.instructions_view() } else { view.lines_view() })
         }
         Format::Text => text::source::render(view, args.show, args.context, warnings, &style),

@@ -9,7 +9,7 @@ use crate::text::style::{is_paint, printable};
 
 /// One line on standard error. That nobody can read it is no failure.
 #[expect(clippy::disallowed_methods, reason = "this is the printer")]
-pub fn tell(line: impl Display) {
+pub fn print_line(line: impl Display) {
     let line = format!("{}\n", printable(&line.to_string()));
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }

@@ -29,7 +29,7 @@ pub fn all_users() -> bool {
         Ok(text) => says_all(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
-            terminal::tell(format_args!("dwell: {FILE} does not count: {error}"));
+            terminal::print_line(format_args!("dwell: {FILE} does not count: {error}"));
             false
         }
     }

@@ -34,10 +34,10 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
         tell_of_this_run("the kernel does not tell whose program a connection is from");
     }
     if !Server::has_ui() {
-        terminal::tell("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
+        terminal::print_line("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
     }
     output::print(&format!("{}\n", server.url()))?;
-    terminal::tell("dwell: open this address in a browser; Ctrl-C ends");
+    terminal::print_line("dwell: open this address in a browser; Ctrl-C ends");
     if !args.no_browser {
         open_browser(server.url());
     }
@@ -91,7 +91,7 @@ fn lasting_secret(listen: SocketAddr, invoker: Option<&Invoker>) -> Option<Secre
 }
 
 fn tell_of_this_run(reason: &str) {
-    terminal::tell(format!("dwell: the address is of this run only, and no bookmark for the next: {reason}"));
+    terminal::print_line(format!("dwell: the address is of this run only, and no bookmark for the next: {reason}"));
 }
 
 fn library(path: &Path) -> Result<Library> {

@@ -1,7 +1,7 @@
 //! What a program wrote through ITT, on its way to the rows of a result.
 
 use dwell_itt_wire::{Event, Id, Method, Name, Named, NamesBuffer, Numbers, Value};
-use dwell_resolve::{Options, Silent, finalize};
+use dwell_resolve::{NoProgress, Options, finalize};
 use dwell_store::raw::wire::{IttHeader, RecordHeader, ThreadNewRecord, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::{ResultFolder, Trace};
@@ -18,7 +18,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let Some((split, rest)) = bytes.split_first_chunk() else { return };
     let (names, events) = rest.split_at(usize::from(u16::from_le_bytes(*split)).min(rest.len()));
     let Some((_folder, result)) = collected(names, events) else { return };
-    let Ok(written) = finalize(&result, &Options::default(), &Silent) else { return };
+    let Ok(written) = finalize(&result, &Options::default(), &NoProgress) else { return };
     let read = Trace::read(&result).map(|trace| trace.annotations);
     assert_eq!(read.ok(), Some(written.annotations), "what was written is not what is read");
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dwell_analyze::timeline::{BandKind, BandOrder, TileRequest, bands, charts, tile};
 use dwell_analyze::{Analysis, Query, Report, report};
-use dwell_resolve::{KernelFiles, Options, Silent, finalize};
+use dwell_resolve::{KernelFiles, NoProgress, Options, finalize};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::TABLES;
 use dwell_store::{CodeTables, Opened, ResultFolder, TableDef, Trace, readers};
@@ -45,7 +45,7 @@ fn ask(trace: Trace, input: &[u8]) {
 /// A raw result with these records is finalized, looked at, and joined with itself.
 pub fn finalized(bytes: &[u8]) {
     let Some((_folder, result)) = collected(bytes) else { return };
-    let Ok(trace) = finalize(&result, &options(), &Silent) else { return };
+    let Ok(trace) = finalize(&result, &options(), &NoProgress) else { return };
     let read = Trace::read(&result);
     assert_eq!(read.as_ref().ok().map(|read| &read.off_cpu), Some(&trace.off_cpu), "what was written is not read");
     let code = CodeTables::read(&result).ok().flatten().unwrap_or_default();
@@ -96,7 +96,7 @@ struct Good {
 impl Good {
     fn make() -> Option<Self> {
         let (folder, result) = collected(&raw::seed())?;
-        finalize(&result, &options(), &Silent).ok()?;
+        finalize(&result, &options(), &NoProgress).ok()?;
         Some(Self { _folder: folder, result })
     }
 

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use death::Death;
 pub use limits::Limits;
-use worker::{Told, Worker};
+use worker::{Worker, WorkerReport};
 
 /// Answers for all items, in their order. `work` is done in other processes: what it changes is lost. `answered` is told the
 /// number of each item as its answer comes.
@@ -34,7 +34,7 @@ where
 {
     let encoded = |item: usize| items.get(item).and_then(|item| postcard::to_allocvec(&work(item)).ok());
     let ends = Instant::now() + limits.time_in_all;
-    let mut course = Course { limits, work: &encoded, ends, next: 0, count: items.len(), workers: Vec::new() };
+    let mut course = WorkerPool { limits, work: &encoded, ends, next: 0, count: items.len(), workers: Vec::new() };
     let mut answers: Vec<Option<Result<A, Death>>> = items.iter().map(|_| None).collect();
     while course.go_on() {
         for (item, told) in course.listen() {
@@ -47,7 +47,7 @@ where
 }
 
 /// The processes at work, and what is left to do.
-struct Course<'a> {
+struct WorkerPool<'a> {
     limits: &'a Limits,
     work: &'a (dyn Fn(usize) -> Option<Vec<u8>> + Sync),
     ends: Instant,
@@ -57,7 +57,7 @@ struct Course<'a> {
     workers: Vec<Worker>,
 }
 
-impl Course<'_> {
+impl WorkerPool<'_> {
     /// Makes the processes that are missing. False when all is done, or nothing more can be.
     fn go_on(&mut self) -> bool {
         if Instant::now() >= self.ends {
@@ -81,12 +81,12 @@ impl Course<'_> {
         let (limits, ends) = (self.limits, self.ends);
         let (count, next) = (self.count, &mut self.next);
         self.workers.retain_mut(|worker| match worker.hear(limits) {
-            Told::Nothing if Instant::now() < worker.until => true,
-            Told::Nothing => {
+            WorkerReport::Nothing if Instant::now() < worker.until => true,
+            WorkerReport::Nothing => {
                 told.push((worker.item, Err(Death::Deadline(limits.time_per_item))));
                 false
             }
-            Told::Answer(bytes) => {
+            WorkerReport::Answer(bytes) => {
                 told.push((worker.item, Ok(bytes)));
                 let goes_on = *next < count && Instant::now() < ends;
                 if goes_on {
@@ -95,7 +95,7 @@ impl Course<'_> {
                 }
                 goes_on
             }
-            Told::Death(death) => {
+            WorkerReport::Death(death) => {
                 told.push((worker.item, Err(death)));
                 false
             }

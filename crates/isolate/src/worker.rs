@@ -24,7 +24,7 @@ const LENGTH_BYTES: usize = 8;
 const MOST_READ: usize = 64 << 10;
 
 /// What is heard of a process.
-pub enum Told {
+pub enum WorkerReport {
     /// It is at work.
     Nothing,
     /// An answer.
@@ -77,27 +77,27 @@ impl Worker {
     }
 
     /// Takes what it has written.
-    pub fn hear(&mut self, limits: &Limits) -> Told {
+    pub fn hear(&mut self, limits: &Limits) -> WorkerReport {
         let mut piece = [0; MOST_READ];
         loop {
             let bytes = match self.answers.read(&mut piece) {
-                Ok(0) => return Told::Death(self.death(limits)),
+                Ok(0) => return WorkerReport::Death(self.death(limits)),
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Told::Nothing,
-                Err(_) => return Told::Death(Death::Crash),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return WorkerReport::Nothing,
+                Err(_) => return WorkerReport::Death(Death::Crash),
             };
             self.received.extend_from_slice(&piece[..bytes]);
             let Some(length) = self.received.first_chunk::<LENGTH_BYTES>() else { continue };
             let length = u64::from_le_bytes(*length);
             let body = (self.received.len() - LENGTH_BYTES) as u64;
             if length > limits.answer_bytes as u64 || body > length {
-                return Told::Death(Death::Crash); // it was taken over
+                return WorkerReport::Death(Death::Crash); // it was taken over
             }
             if body == length {
                 let answer = self.received.split_off(LENGTH_BYTES);
                 self.received.clear();
-                return Told::Answer(answer);
+                return WorkerReport::Answer(answer);
             }
         }
     }

@@ -11,7 +11,7 @@ const MOST_TARGETS: usize = 8;
 
 /// Times of an interval, ns; running + runnable + waiting is what the threads lived in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct ActivitySums {
     /// On a CPU.
     pub running_ns: u64,
     /// In the run queue.
@@ -26,7 +26,7 @@ pub struct Sums {
     pub switches: u64,
 }
 
-impl Sums {
+impl ActivitySums {
     /// Adds those of another thread.
     pub fn add(&mut self, other: &Self) {
         self.running_ns += other.running_ns;
@@ -49,7 +49,7 @@ pub struct ThreadActivity {
     /// As it stood last.
     pub last: TaskSnapshot,
     /// What it did.
-    pub sums: Sums,
+    pub sums: ActivitySums,
     /// What it waited for, the longest first.
     pub waited_for: Vec<(WaitedFor, u64)>,
 }
@@ -80,7 +80,7 @@ pub struct Activity {
 /// A thread between snapshots.
 struct Watched {
     last: TaskSnapshot,
-    sums: Sums,
+    sums: ActivitySums,
     waited_for: Vec<(WaitedFor, u64)>,
     /// What it waited for when it was last seen to.
     last_wait: Option<WaitedFor>,
@@ -146,7 +146,7 @@ impl Watched {
     fn new(task: &TaskSnapshot) -> Self {
         Self {
             last: *task,
-            sums: Sums::default(),
+            sums: ActivitySums::default(),
             waited_for: Vec::new(),
             last_wait: None,
             ahead_running_ns: 0,
@@ -271,7 +271,7 @@ mod tests {
     fn waits_are_what_is_left_of_the_kernels_accounts() {
         let lock = |time, accounts| TaskSnapshot { arguments: [64, 128, 2], ..at(time, accounts, 202, 1) };
         let thread = sums(&[lock(100, (5, 1, 3)), lock(200, (5, 1, 3)), lock(300, (25, 11, 9))]);
-        let Sums { running_ns, runnable_ns, waiting_ns, estimated_ns, switches, waits_ns } = thread.sums;
+        let ActivitySums { running_ns, runnable_ns, waiting_ns, estimated_ns, switches, waits_ns } = thread.sums;
         assert_eq!((running_ns, runnable_ns, waiting_ns, switches), (20 * MS, 10 * MS, 170 * MS, 6));
         assert_eq!((waits_ns[WaitKind::Lock as usize], estimated_ns), (170 * MS, 0), "the same wait at both ends");
         assert_eq!(thread.waited_for[0].1, 170 * MS);
@@ -320,7 +320,7 @@ mod tests {
                 activity.take(&[TaskSnapshot { flags, ..at(time, (running, runnable, switches), syscall, state) }]);
             }
             let interval = activity.end_interval();
-            let Sums { waiting_ns, waits_ns, estimated_ns, .. } = interval.threads[0].sums;
+            let ActivitySums { waiting_ns, waits_ns, estimated_ns, .. } = interval.threads[0].sums;
             prop_assert_eq!(interval.threads[0].sums.lived_ns(), (time - 100) * MS);
             prop_assert_eq!(waits_ns.iter().sum::<u64>(), waiting_ns);
             prop_assert!(estimated_ns <= waiting_ns);

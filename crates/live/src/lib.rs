@@ -8,6 +8,6 @@ mod activity;
 mod rows;
 mod wait;
 
-pub use activity::{Activity, Interval, Sums, ThreadActivity};
+pub use activity::{Activity, ActivitySums, Interval, ThreadActivity};
 pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
 pub use wait::{Standing, WaitKind, WaitedFor};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::activity::{Interval, Sums, ThreadActivity};
+use crate::activity::{ActivitySums, Interval, ThreadActivity};
 use crate::wait::{WaitKind, WaitedFor};
 
 /// What a row stands for.
@@ -58,7 +58,7 @@ pub struct Row<'i> {
     /// They, in the order of their ids.
     pub threads: Vec<&'i ThreadActivity>,
     /// What they did.
-    pub sums: Sums,
+    pub sums: ActivitySums,
     /// What they waited for longest, among what somebody may be at fault for, else at all.
     pub top: Option<Top<'i>>,
 }
@@ -81,7 +81,7 @@ fn is_blocked(kind: WaitKind) -> bool {
 
 impl<'i> Row<'i> {
     fn new(threads: Vec<&'i ThreadActivity>) -> Self {
-        let mut sums = Sums::default();
+        let mut sums = ActivitySums::default();
         threads.iter().for_each(|thread| sums.add(&thread.sums));
         let top = top(&threads);
         Self { threads, sums, top }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn thread(pid: u32, tid: u32, running_ns: u64, waits: &[(WaitKind, u64, u64)]) -> ThreadActivity {
-        let mut sums = Sums { running_ns, switches: 1, ..Sums::default() };
+        let mut sums = ActivitySums { running_ns, switches: 1, ..ActivitySums::default() };
         let mut waited_for = Vec::new();
         for &(kind, object, ns) in waits {
             sums.waiting_ns += ns;

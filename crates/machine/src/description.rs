@@ -19,15 +19,15 @@ pub struct Machine {
     /// Last level, for code and data.
     pub llc: Option<CacheLevel>,
     /// What is behind the caches.
-    pub memory: Memory,
+    pub memory: MemoryDescription,
     /// Translation of addresses.
     pub tlb: Translation,
     /// Prediction of branches.
     pub branch: Branch,
     /// Fetch and decoding.
-    pub frontend: Frontend,
+    pub frontend: FrontendDescription,
     /// The out-of-order core.
-    pub core: Core,
+    pub core: CoreDescription,
 }
 
 /// Which line of a set goes.
@@ -139,7 +139,7 @@ pub enum Reserved {
 /// Memory behind the caches.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Memory {
+pub struct MemoryDescription {
     /// Cycles from the access to the data's use, unloaded.
     pub latency: u64,
     /// What one core gets, bytes per cycle.
@@ -229,7 +229,7 @@ pub struct UopCache {
 /// Fetch and decoding.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Frontend {
+pub struct FrontendDescription {
     /// Instructions decoded per cycle.
     pub decode_width: u64,
     /// Bytes fetched for the decoders per cycle.
@@ -246,7 +246,7 @@ pub struct Frontend {
 /// The out-of-order core.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Core {
+pub struct CoreDescription {
     /// µops renamed per cycle: the slots of the top-down split.
     pub width: u64,
     /// µops retired per cycle.

@@ -26,8 +26,9 @@ mod translation;
 
 pub use counts::{Counts, Level, TICKS_PER_CYCLE, TopDown};
 pub use description::{
-    Branch, CacheLevel, Class, Classes, Core, Cost, Frontend, Inclusion, Machine, Memory, Ports, Predictor, Prefetcher,
-    Replacement, Reservation, Reserved, Tlb, Translation, UopCache, WritePolicy,
+    Branch, CacheLevel, Class, Classes, CoreDescription, Cost, FrontendDescription, Inclusion, Machine,
+    MemoryDescription, Ports, Predictor, Prefetcher, Replacement, Reservation, Reserved, Tlb, Translation, UopCache,
+    WritePolicy,
 };
 pub use error::MachineError;
 pub use hierarchy::Traffic;

@@ -14,4 +14,4 @@ mod usdt;
 
 pub use error::{Error, Result};
 pub use sites::{Edge, Site, entry, exported, point_sites, sites};
-pub use spec::{At, Place, Point, TaskProbe};
+pub use spec::{At, Point, TaskPlaces, TaskProbe};

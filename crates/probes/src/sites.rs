@@ -8,7 +8,7 @@ use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 use crate::elf::{Data, Elf};
 use crate::error::{Error, Result};
 use crate::exits::{Piece, exits};
-use crate::spec::{At, Place};
+use crate::spec::{At, TaskPlaces};
 use crate::symbols::{Function, find, functions};
 use crate::usdt;
 
@@ -42,22 +42,22 @@ pub enum Edge {
 /// # Errors
 ///
 /// Says what the file has not, and what there is instead.
-pub fn sites(path: &Path, place: &Place) -> Result<Vec<Site>> {
+pub fn sites(path: &Path, place: &TaskPlaces) -> Result<Vec<Site>> {
     let data = Data::open(path)?;
     let elf = Elf::parse(&data, path)?;
     let mut sites = match place {
-        Place::Usdt { provider, begin, end } => {
+        TaskPlaces::Usdt { provider, begin, end } => {
             let mut sites = usdt_sites(&elf, path, (provider, begin), Edge::Begin)?;
             sites.extend(usdt_sites(&elf, path, (provider, end), Edge::End)?);
             sites
         }
-        Place::Function(name) => Named::of(&elf, path, &[name])?.whole(name)?,
-        Place::Between { begin, end } => {
+        TaskPlaces::Function(name) => Named::of(&elf, path, &[name])?.whole(name)?,
+        TaskPlaces::Between { begin, end } => {
             let named = Named::of(&elf, path, &[begin, end])?;
             vec![named.point(begin, Edge::Begin)?, named.point(end, Edge::End)?]
         }
-        Place::Period(name) => vec![Named::of(&elf, path, &[name])?.point(name, Edge::Next)?],
-        Place::Points { .. } => Vec::new(), // each has a file of its own: see `point_sites`
+        TaskPlaces::Period(name) => vec![Named::of(&elf, path, &[name])?.point(name, Edge::Next)?],
+        TaskPlaces::Points { .. } => Vec::new(), // each has a file of its own: see `point_sites`
     };
     sites.sort_unstable();
     sites.dedup();
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_function_has_an_entry_and_ends() {
         let Some(libc) = libc() else { return };
-        let sites = sites(libc, &Place::Function("malloc".into())).expect("malloc");
+        let sites = sites(libc, &TaskPlaces::Function("malloc".into())).expect("malloc");
         assert_eq!(sites.iter().filter(|site| site.edge == Edge::Begin).count(), 1);
         assert!(sites.iter().filter(|site| site.edge == Edge::End).count() >= 2, "{sites:?}");
     }
@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         let Some(libc) = libc() else { return };
-        let error = sites(libc, &Place::Function("mallok".into())).expect_err("misspelled");
+        let error = sites(libc, &TaskPlaces::Function("mallok".into())).expect_err("misspelled");
         assert!(error.hint().contains("malloc"), "{}", error.hint());
-        let between = Place::Between { begin: "+0x0".into(), end: "free".into() };
+        let between = TaskPlaces::Between { begin: "+0x0".into(), end: "free".into() };
         assert!(matches!(sites(libc, &between), Err(Error::NoCode { address: 0, .. })));
-        let usdt = Place::Usdt { provider: "libstdcxx".into(), begin: "throw".into(), end: "none".into() };
+        let usdt = TaskPlaces::Usdt { provider: "libstdcxx".into(), begin: "throw".into(), end: "none".into() };
         let error = sites(libc, &usdt).expect_err("no such probe");
         assert!(matches!(error, Error::NoSuchUsdt { .. }), "{error}");
         let cxx = Path::new("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
@@ -262,7 +262,7 @@ mod tests {
         let whole = std::fs::read(libc).expect("libc");
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("damaged");
-        let usdt = Place::Usdt { provider: "libc".into(), begin: "setjmp".into(), end: "longjmp".into() };
+        let usdt = TaskPlaces::Usdt { provider: "libc".into(), begin: "setjmp".into(), end: "longjmp".into() };
         for step in 0..40usize {
             let mut bytes = whole.clone();
             bytes.truncate(whole.len() / 40 * step);
@@ -271,7 +271,7 @@ mod tests {
             }
             std::fs::write(&path, bytes).expect("write");
             // Any answer will do that is one.
-            let _ = sites(&path, &Place::Function("malloc".into()));
+            let _ = sites(&path, &TaskPlaces::Function("malloc".into()));
             let _ = sites(&path, &usdt);
         }
     }

@@ -10,12 +10,12 @@ pub struct TaskProbe {
     /// The program or library, by path or by name; `None` for the profiled program.
     pub file: Option<PathBuf>,
     /// Where in it.
-    pub place: Place,
+    pub place: TaskPlaces,
 }
 
 /// Where a task begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TaskPlaces {
     /// From a function's entry to its return.
     Function(String),
     /// From one function's entry, or an address, to another's.
@@ -107,9 +107,9 @@ impl TaskProbe {
     pub fn interval(text: &str) -> std::result::Result<Self, String> {
         let wrong = || format!("`{text}` is no interval; one is {INTERVALS}");
         if let Some(rest) = text.strip_prefix("period:") {
-            let Some((file, Place::Function(function))) = uprobe(rest) else { return Err(wrong()) };
+            let Some((file, TaskPlaces::Function(function))) = uprobe(rest) else { return Err(wrong()) };
             let (name, file) = (format!("period {function}"), path(file));
-            return Ok(Self { name, file, place: Place::Period(function) });
+            return Ok(Self { name, file, place: TaskPlaces::Period(function) });
         }
         let (name, rest) = match text.strip_prefix("name=").map(|rest| rest.split_once(",begin=")) {
             Some(named) => named.map(|(name, rest)| (Some(name), rest)).ok_or_else(wrong)?,
@@ -118,7 +118,7 @@ impl TaskProbe {
         let (begin, end) = rest.split_once(",end=").ok_or_else(wrong)?;
         let (begin, end) = point(begin).zip(point(end)).ok_or_else(wrong)?;
         let name = name.map_or_else(|| format!("{} to {}", begin.at.name(), end.at.name()), str::to_owned);
-        Ok(Self { name, file: None, place: Place::Points { begin, end } })
+        Ok(Self { name, file: None, place: TaskPlaces::Points { begin, end } })
     }
 }
 
@@ -137,7 +137,7 @@ fn path(file: Option<&str>) -> Option<PathBuf> {
 fn point(text: &str) -> Option<Point> {
     match text.split_once(':')? {
         ("uprobe", rest) => {
-            let (file, Place::Function(function)) = uprobe(rest)? else { return None };
+            let (file, TaskPlaces::Function(function)) = uprobe(rest)? else { return None };
             Some(Point { file: path(file), at: At::Function(function) })
         }
         ("usdt", rest) => {
@@ -152,7 +152,7 @@ fn point(text: &str) -> Option<Point> {
     }
 }
 
-type Parsed<'a> = Option<(Option<&'a str>, Place)>;
+type Parsed<'a> = Option<(Option<&'a str>, TaskPlaces)>;
 
 fn uprobe(text: &str) -> Parsed<'_> {
     let (file, function) = match single_colon(text) {
@@ -160,9 +160,9 @@ fn uprobe(text: &str) -> Parsed<'_> {
         None => (None, text),
     };
     let place = match between(function) {
-        Some((begin, end)) => Place::Between { begin, end },
+        Some((begin, end)) => TaskPlaces::Between { begin, end },
         None if function.is_empty() => return None,
-        None => Place::Function(function.to_owned()),
+        None => TaskPlaces::Function(function.to_owned()),
     };
     Some((file, place))
 }
@@ -171,7 +171,7 @@ fn usdt(text: &str) -> Parsed<'_> {
     let (rest, probes) = text.rsplit_once(':')?;
     let (begin, end) = between(probes)?;
     let (file, provider) = rest.rsplit_once(':').map_or((None, rest), |(file, provider)| (Some(file), provider));
-    (!provider.is_empty()).then(|| (file, Place::Usdt { provider: provider.to_owned(), begin, end }))
+    (!provider.is_empty()).then(|| (file, TaskPlaces::Usdt { provider: provider.to_owned(), begin, end }))
 }
 
 /// `BEGIN..END`; the three dots of a C++ argument list separate nothing.
@@ -200,16 +200,20 @@ mod tests {
     fn functions_may_have_a_file_and_a_scope() {
         let probe = parse("parse=uprobe:/usr/bin/app:http::parse");
         assert_eq!((probe.name.as_str(), probe.file), ("parse", Some(PathBuf::from("/usr/bin/app"))));
-        assert_eq!(probe.place, Place::Function("http::parse".into()));
+        assert_eq!(probe.place, TaskPlaces::Function("http::parse".into()));
         assert_eq!(parse("x=uprobe:http::parse").file, None);
-        assert_eq!(parse("x=uprobe::http::parse(int, ...)").place, Place::Function("http::parse(int, ...)".into()));
-        let place = Place::Between { begin: "a::b".into(), end: "+0x10".into() };
+        assert_eq!(
+            parse("x=uprobe::http::parse(int, ...)").place,
+            TaskPlaces::Function("http::parse(int, ...)".into())
+        );
+        let place = TaskPlaces::Between { begin: "a::b".into(), end: "+0x10".into() };
         assert_eq!(parse("x=uprobe:libx.so:a::b..+0x10").place, place);
     }
 
     #[test]
     fn usdt_probes_have_a_provider() {
-        let place = |begin: &str| Place::Usdt { provider: "python".into(), begin: begin.into(), end: "stop".into() };
+        let place =
+            |begin: &str| TaskPlaces::Usdt { provider: "python".into(), begin: begin.into(), end: "stop".into() };
         let probe = parse("gc=usdt:/usr/bin/python3:python:start..stop");
         assert_eq!((probe.file, probe.place), (Some("/usr/bin/python3".into()), place("start")));
         assert_eq!(parse("gc=usdt:python:start..stop").file, None);
@@ -220,15 +224,15 @@ mod tests {
         let interval = |text: &str| TaskProbe::interval(text).expect("good");
         let period = interval("period:/srv/app:ui::loop");
         assert_eq!((period.name.as_str(), period.file), ("period ui::loop", Some("/srv/app".into())));
-        assert_eq!(period.place, Place::Period("ui::loop".into()));
+        assert_eq!(period.place, TaskPlaces::Period("ui::loop".into()));
         let point = |file: Option<&str>, at| Point { file: file.map(PathBuf::from), at };
         let both = interval("begin=syscall:read,end=uprobe:libx.so:answer(int, char)");
         assert_eq!(both.name, "read to answer(int, char)");
         let (begin, end) = (At::Call("read".into()), At::Function("answer(int, char)".into()));
-        assert_eq!(both.place, Place::Points { begin: point(None, begin), end: point(Some("libx.so"), end) });
+        assert_eq!(both.place, TaskPlaces::Points { begin: point(None, begin), end: point(Some("libx.so"), end) });
         let named = interval("name=turn,begin=usdt:app:start,end=usdt:/bin/x:app:stop");
         let usdt = |name: &str| At::Usdt { provider: "app".into(), name: name.into() };
-        let place = Place::Points { begin: point(None, usdt("start")), end: point(Some("/bin/x"), usdt("stop")) };
+        let place = TaskPlaces::Points { begin: point(None, usdt("start")), end: point(Some("/bin/x"), usdt("stop")) };
         assert_eq!((named.name.as_str(), named.place), ("turn", place));
         for bad in
             ["", "period:", "period:a..b", "begin=uprobe:f", "begin=f,end=g", "name=x", "begin=syscall:,end=syscall:a"]

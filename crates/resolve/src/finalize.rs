@@ -79,7 +79,7 @@ fn resolve(
     trace.pauses = pauses;
     let texts = &loaded.meta.itt.texts;
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
-    let unnamed = sockets::Unnamed::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
+    let unnamed = sockets::SocketKeys::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
     let told_code = loaded.told_code.take_all();
     let Loaded { meta, replay, .. } = &loaded;
     let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples };

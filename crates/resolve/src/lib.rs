@@ -32,4 +32,4 @@ pub use code::kernel::KernelFiles;
 pub use error::Error;
 pub use finalize::finalize;
 pub use options::{Mode, Options};
-pub use progress::{Progress, Silent};
+pub use progress::{NoProgress, Progress};

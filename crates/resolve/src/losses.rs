@@ -6,10 +6,10 @@ use dwell_store::{LossTime, Manifest};
 
 use crate::code::jit::ToldCodes;
 use crate::input::itt::Decoder;
-use crate::replay::annotations::Counted;
+use crate::replay::annotations::UnkeptCounts;
 
 /// What programs said and could not be kept.
-pub fn told(counted: &Counted, decoder: &Decoder, code: &ToldCodes) -> [(&'static str, u64); 13] {
+pub fn told(counted: &UnkeptCounts, decoder: &Decoder, code: &ToldCodes) -> [(&'static str, u64); 13] {
     [
         (loss::ITT_EVENTS_LOST, counted.lost),
         (loss::ITT_BYTES_DAMAGED, decoder.damaged),

@@ -7,8 +7,8 @@ pub trait Progress: Sync {
 }
 
 /// Tells nobody.
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl Progress for NoProgress {
     fn step(&self, _: &'static str, _: u64, _: u64) {}
 }

@@ -9,9 +9,9 @@ use crate::code::kernel::KernelFiles;
 pub use crate::code::python::line_of as python_line;
 use crate::code::symbol_reader::Depth;
 use crate::code::symbol_table::SymbolTable;
-use crate::code::symbols::{Elsewhere, Place, Request, symbolize};
+use crate::code::symbols::{Elsewhere, Request, SymbolPlace, symbolize};
 use crate::code::{debug_files, modules, scopes};
-use crate::progress::Silent;
+use crate::progress::NoProgress;
 
 /// The text of a `perf-PID.map`, and look-ups in it.
 pub fn perf_map(bytes: &[u8]) -> usize {
@@ -48,13 +48,13 @@ pub fn names_in(path: &Path, start: u64) -> usize {
     let code: Vec<u64> = (0..PLACES).map(|place| start + place * 3).collect();
     let scoped: usize = scopes::chains(path, &code).iter().map(Vec::len).sum();
     let request = Request {
-        place: Place::File(path.to_owned(), None),
+        place: SymbolPlace::File(path.to_owned(), None),
         shares: vec![1.0 / PLACES as f64; code.len()],
         data: code.clone(),
         code,
     };
     let nowhere = KernelFiles { kallsyms: "/nonexistent".into(), modules: "/nonexistent".into() };
     let depth = Depth { debug_info: true, inlines: true };
-    let answers = symbolize(&[request], depth, Elsewhere { debug_dirs: &[], kernel: &nowhere }, &Silent);
+    let answers = symbolize(&[request], depth, Elsewhere { debug_dirs: &[], kernel: &nowhere }, &NoProgress);
     scoped + answers.iter().flat_map(|answer| &answer.code).map(Vec::len).sum::<usize>()
 }

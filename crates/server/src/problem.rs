@@ -97,7 +97,7 @@ impl Fault {
 
 /// A problem as JSON.
 #[derive(Serialize)]
-struct Told {
+struct ErrorBody {
     kind: &'static str,
     error: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ impl From<MachineError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let told = Told { kind: self.fault.id(), error: self.error, hint: self.hint };
+        let told = ErrorBody { kind: self.fault.id(), error: self.error, hint: self.hint };
         let body = serde_json::to_string(&told).unwrap_or_default();
         (self.fault.status(), [("content-type", "application/json")], body).into_response()
     }

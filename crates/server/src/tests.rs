@@ -25,7 +25,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tower::ServiceExt;
 
-use crate::access::{Asker, Guard, Secret, Token, serve};
+use crate::access::{Guard, PeerUser, Secret, Token, serve};
 use crate::api::MOST_ROWS;
 use crate::problem::Problem;
 use crate::state::{App, COMPUTATIONS, Library};

@@ -36,7 +36,7 @@ pub use manifest::{
     CpuInfo, CpuPlace, CpuTaken, DelayEdges, DelayFacts, Edges, LossTime, Manifest, QuotaUse, Rival, State,
     TRACE_FORMAT,
 };
-pub use module_files::{Kept, module_identity};
+pub use module_files::{KeptFile, module_identity};
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{

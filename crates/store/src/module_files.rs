@@ -3,7 +3,7 @@
 
 /// A kept file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptFile {
     /// The map of a process's run-time code, `perf-PID.map`, as it was at `time_ns`.
     PerfMap {
         /// The process.
@@ -25,7 +25,7 @@ pub enum Kept {
     },
 }
 
-impl Kept {
+impl KeptFile {
     /// The file's name.
     pub fn file_name(&self) -> String {
         match self {
@@ -65,17 +65,17 @@ mod tests {
     #[test]
     fn names_are_read_as_they_are_written() {
         let all = [
-            Kept::PerfMap { tgid: 7, time_ns: u64::MAX },
-            Kept::JitDump { tgid: 4_194_304, time_ns: 0 },
-            Kept::Module { identity: module_identity(&[0xab, 1], 0, 9).expect("identity") },
-            Kept::Module { identity: module_identity(&[], 8, 9).expect("identity") },
+            KeptFile::PerfMap { tgid: 7, time_ns: u64::MAX },
+            KeptFile::JitDump { tgid: 4_194_304, time_ns: 0 },
+            KeptFile::Module { identity: module_identity(&[0xab, 1], 0, 9).expect("identity") },
+            KeptFile::Module { identity: module_identity(&[], 8, 9).expect("identity") },
         ];
         for kept in all {
-            assert_eq!(Kept::parse(&kept.file_name()), Some(kept));
+            assert_eq!(KeptFile::parse(&kept.file_name()), Some(kept));
         }
         assert_eq!(module_identity(&[], 8, 0), None);
         for other in ["vdso.so", "perf-x-1.map", "perf-1.map", "jit-1-2.map", ""] {
-            assert_eq!(Kept::parse(other), None, "{other}");
+            assert_eq!(KeptFile::parse(other), None, "{other}");
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::frames::CallFrames;
 use crate::interpreters::{Python, unknown_version};
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Rule, Step};
-use crate::table::{Layout, Place, UnwindTable};
+use crate::table::{Layout, TablePlace, UnwindTable};
 use crate::vdso;
 use bytemuck::bytes_of;
 use dwell_files::{open_regular, open_regular_of};
@@ -247,10 +247,10 @@ impl Registry {
         frames.clone().map(|frames| (frames, address))
     }
 
-    fn place_at(&self, tgid: u32, pc: u64) -> Option<Place> {
+    fn place_at(&self, tgid: u32, pc: u64) -> Option<TablePlace> {
         let (start, range) = self.range_at(tgid, pc)?;
         let address = u32::try_from(pc - start).ok()?.checked_add(range.offset)?;
-        Some(Place { first_word: range.table, blocks: range.blocks, pc: address })
+        Some(TablePlace { first_word: range.table, blocks: range.blocks, pc: address })
     }
 
     fn range_at(&self, tgid: u32, pc: u64) -> Option<(&u64, &Range)> {

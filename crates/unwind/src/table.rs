@@ -158,21 +158,21 @@ impl UnwindTable {
     /// The step for table address `pc`, found as the BPF programs find it: by the block's index word, then by binary search.
     pub fn lookup(&self, pc: u32) -> Step {
         let first_word = u32::try_from(self.extras).unwrap_or(u32::MAX);
-        let place = Place { first_word, blocks: u32::try_from(self.blocks).unwrap_or(u32::MAX), pc };
+        let place = TablePlace { first_word, blocks: u32::try_from(self.blocks).unwrap_or(u32::MAX), pc };
         place.step(|number| self.words.get(number as usize).copied())
     }
 }
 
 /// An address in a table that lies somewhere in a space of words.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TablePlace {
     pub(crate) first_word: u32,
     pub(crate) blocks: u32,
     /// Counted from the table's base.
     pub(crate) pc: u32,
 }
 
-impl Place {
+impl TablePlace {
     /// The step that holds there, in the space that `word` reads.
     pub(crate) fn step(self, word: impl Fn(u32) -> Option<u64>) -> Step {
         self.row(word).map_or(Step::of(Rule::NoTable), |row| Row::from_word(row).step)

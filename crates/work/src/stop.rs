@@ -44,13 +44,13 @@ pub(crate) fn current() -> Option<Stop> {
 /// Does `work`, which `stop` may stop.
 pub(crate) fn within<T>(stop: Option<Stop>, work: impl FnOnce() -> T) -> T {
     /// Puts back what was there, also behind one who leaves.
-    struct Before(Option<Stop>);
-    impl Drop for Before {
+    struct SavedStop(Option<Stop>);
+    impl Drop for SavedStop {
         fn drop(&mut self) {
             OF_THREAD.set(self.0.take());
         }
     }
-    let _before = Before(OF_THREAD.replace(stop));
+    let _before = SavedStop(OF_THREAD.replace(stop));
     work()
 }
 

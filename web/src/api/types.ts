@@ -231,11 +231,11 @@ export interface Info {
   /** All metrics. */
   metrics: MetricInfo[];
   /** Levels of grouping. */
-  levels: Word[];
+  levels: ChoiceWord[];
   /** Keys of filters. */
-  filter_keys: Word[];
+  filter_keys: ChoiceWord[];
   /** All reports. */
-  reports: Word[];
+  reports: ChoiceWord[];
   /** What data was lost. */
   losses: Loss[];
   /** Remarks of collection and finalization. */
@@ -267,7 +267,7 @@ export interface MetricInfo {
 }
 
 /** A word to choose among others. */
-export interface Word {
+export interface ChoiceWord {
   /** The word in questions. */
   id: string;
   /** The words on the screen. */

@@ -1,7 +1,7 @@
 // The share that the filters leave, and the filters themselves; every view obeys them at once.
 
 import { useState } from 'react';
-import type { Info, Word } from '../api/types';
+import type { ChoiceWord, Info } from '../api/types';
 import { nameText } from '../base/names';
 import { help, t, title } from '../base/texts';
 import { count, percent, span } from '../base/units';
@@ -47,7 +47,7 @@ export function FilterBar({ info }: { info: Info | undefined }) {
   );
 }
 
-function FilterMenu({ word }: { word: Word }) {
+function FilterMenu({ word }: { word: ChoiceWord }) {
   const chosen = useView((state) => ({
     filters: state.filters.filter(({ key }) => key === word.id).map(({ value }) => value),
     excludes: state.excludes.filter(({ key }) => key === word.id).map(({ value }) => value),
@@ -91,7 +91,7 @@ function FilterMenu({ word }: { word: Word }) {
 
 const LIST_LIMIT = 50;
 
-function FilterList({ word, filters, excludes }: { word: Word; filters: string[]; excludes: string[] }) {
+function FilterList({ word, filters, excludes }: { word: ChoiceWord; filters: string[]; excludes: string[] }) {
   const [search, setSearch] = useState('');
   const dispatch = useDispatch();
   const values = useCall('filters', { params: { key: word.id, search, limit: LIST_LIMIT } });
@@ -148,7 +148,7 @@ function FilterList({ word, filters, excludes }: { word: Word; filters: string[]
 }
 
 /** Filters by keys without a list: function, waker, … */
-function OtherFilters({ known, words }: { known: string[]; words: Word[] }) {
+function OtherFilters({ known, words }: { known: string[]; words: ChoiceWord[] }) {
   const others = useView((state) => [
     ...state.filters.filter(({ key }) => !known.includes(key)).map((filter) => ({ ...filter, not: false })),
     ...state.excludes.filter(({ key }) => !known.includes(key)).map((filter) => ({ ...filter, not: true })),

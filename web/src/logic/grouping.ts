@@ -1,6 +1,6 @@
 // Groupings of the Bottom-up grid, and the filter for a row of each level.
 
-import type { Word } from '../api/types';
+import type { ChoiceWord } from '../api/types';
 import { t, title } from '../base/texts';
 import type { Filter } from '../state/view-state';
 
@@ -71,13 +71,13 @@ export function filtersOf(groupBy: readonly string[], path: readonly string[]): 
 }
 
 /** The heading of names nested by these levels; callers or callees alone are functions. */
-export function namesTitle(groupBy: readonly string[], levels: readonly Word[]): string {
+export function namesTitle(groupBy: readonly string[], levels: readonly ChoiceWord[]): string {
   const endless = groupBy.length === 1 && (groupBy[0] === CALLERS || groupBy[0] === CALLEES);
   return endless ? title('function', 'Function') : groupBy.map((level) => levelTitle(level, levels)).join(' / ');
 }
 
 /** The title of a level. */
-export function levelTitle(id: string, levels: readonly Word[]): string {
+export function levelTitle(id: string, levels: readonly ChoiceWord[]): string {
   if (id === ALL_FUNCTIONS) return title('function', 'Function');
   if (id === CALLERS) return t('grid.callers');
   if (id === CALLEES) return t('grid.callees');

@@ -10,10 +10,10 @@ use dwell_store::Trace;
 use dwell_view::Value;
 use dwell_work::parallel;
 
-use crate::engine::index::{BegunRow, Plan, pieces};
+use crate::engine::index::{AnswerPlan, BegunRow, pieces};
 use crate::engine::key_equivalence::alike;
 use crate::engine::length_cut::LengthCut;
-use crate::engine::row_sampling::{PIECES, Rows, close_look};
+use crate::engine::row_sampling::{PIECES, SampledRows, close_look};
 use crate::engine::selection::Selection;
 use crate::engine::sites::{NOWHERE, classify, sites_of};
 use crate::engine::sums::{DetailKeys, Numbering, Places};
@@ -32,7 +32,7 @@ use crate::stacks::object::object_type;
 use crate::stacks::tasks::began_in;
 
 /// What is summed, whatever is then shown of it: the same for all questions of one selection.
-pub struct Sums<'t> {
+pub struct FoldSums<'t> {
     /// Where it was looked at.
     pub windows: Windows,
     /// The stacks as the query shows them.
@@ -43,7 +43,7 @@ pub struct Sums<'t> {
     pub levels: ConcurrencyStats,
     /// Classes that the filters let through.
     pub class_mask: [bool; 5],
-    plan: Plan<'t>,
+    plan: AnswerPlan<'t>,
     details: Option<DetailKeys>,
     /// Site of each number of key and context, or of each pair of these and a detail.
     site_of: Places,
@@ -55,7 +55,7 @@ pub struct Sums<'t> {
     whole: OnceLock<Weights>,
     /// Of the whole collection, where the windows are a part of it.
     collection: OnceLock<Option<Weights>>,
-    rows: OnceLock<Rows>,
+    rows: OnceLock<SampledRows>,
     by_object: OnceLock<Option<BTreeMap<ObjectId, Distribution>>>,
 }
 
@@ -68,18 +68,18 @@ pub struct Fold<'t> {
     pub trace: &'t Trace,
     /// What was asked.
     pub query: &'t Query,
-    sums: Arc<Sums<'t>>,
+    sums: Arc<FoldSums<'t>>,
 }
 
 impl<'t> Deref for Fold<'t> {
-    type Target = Sums<'t>;
+    type Target = FoldSums<'t>;
 
-    fn deref(&self) -> &Sums<'t> {
+    fn deref(&self) -> &FoldSums<'t> {
         &self.sums
     }
 }
 
-impl Sums<'_> {
+impl FoldSums<'_> {
     /// Counts what is under way when a window begins: in their sites, by their tasks then.
     fn count_under_way(&mut self, trace: &Trace) {
         let off_cpu = &trace.events().off_cpu;
@@ -117,7 +117,7 @@ impl<'t> Fold<'t> {
         if let Some(details) = details.as_mut().filter(|_| query.only_cpus) {
             details.set_alike(alike(trace, &stacks, query));
         }
-        let plan = Plan::new(trace, query, &windows, details.as_ref());
+        let plan = AnswerPlan::new(trace, query, &windows, details.as_ref());
         let sums = plan.sum(details.as_mut());
         let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
@@ -130,7 +130,7 @@ impl<'t> Fold<'t> {
         let (shown, whole, collection) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (rows, by_object) = (OnceLock::new(), OnceLock::new());
         let keys = Numbering::of_keys(trace);
-        let mut sums = Sums {
+        let mut sums = FoldSums {
             windows,
             stacks,
             sites,
@@ -296,7 +296,7 @@ impl<'t> Fold<'t> {
     }
 
     /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &SampledRows {
         self.rows.get_or_init(|| {
             let (parts, share) = close_look(self.trace, &self.windows);
             let pieces = pieces(&parts, PIECES);
@@ -321,7 +321,7 @@ impl<'t> Fold<'t> {
                     rows.sort_by_key(|(row, _)| off_cpu.start_ns(*row as usize));
                 }
             }
-            Rows { rows, share }
+            SampledRows { rows, share }
         })
     }
 

@@ -22,7 +22,7 @@ use crate::stacks::tasks::TaskNames;
 
 /// One group.
 #[derive(Debug)]
-pub struct Node {
+pub struct GroupNode {
     /// Level that it is of.
     pub level: Level,
     /// Which one of that level.
@@ -44,7 +44,7 @@ pub struct Groups<'f, 't> {
     fold: &'f Fold<'t>,
     labels: Labels,
     /// Every group; parents come before their children.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GroupNode>,
     /// Groups of the first level.
     pub roots: Vec<usize>,
 }
@@ -69,7 +69,7 @@ impl<'f, 't> Groups<'f, 't> {
 
     fn add(&mut self, parent: Option<usize>, level: Level, key: u32, depth: usize) -> usize {
         let node = self.nodes.len();
-        self.nodes.push(Node {
+        self.nodes.push(GroupNode {
             level,
             key,
             parent,

@@ -4,9 +4,9 @@
 use dwell_model::Reason;
 use dwell_store::Trace;
 
-use crate::engine::index::Plan;
+use crate::engine::index::AnswerPlan;
 use crate::engine::sites::{NOWHERE, longest_of};
-use crate::engine::sums::{DetailKeys, Places, Sums};
+use crate::engine::sums::{DetailKeys, NumberSums, Places};
 use crate::measure::site::Site;
 use crate::question::length_rules::LengthRules;
 use crate::question::windows::Windows;
@@ -23,7 +23,7 @@ impl LengthCut {
     pub fn new(
         rules: LengthRules,
         trace: &Trace,
-        (plan, windows): (&Plan<'_>, &Windows),
+        (plan, windows): (&AnswerPlan<'_>, &Windows),
         (site_of, details): (&Places, Option<&mut DetailKeys>),
         (sites, class_mask): (&mut Vec<Site>, [bool; 5]),
     ) -> Self {
@@ -37,7 +37,7 @@ impl LengthCut {
         let asked: Vec<bool> = (0..trace.events().keys.len() as u32).map(is_asked).collect();
         let takes = |key: u32, wait_ns: u64| asked.get(key as usize) == Some(&true) && rules.take(wait_ns);
         let taken = plan.sum_taken(windows, &takes, details);
-        let mut sums_of: Vec<Option<&Sums>> = vec![None; sites.len()];
+        let mut sums_of: Vec<Option<&NumberSums>> = vec![None; sites.len()];
         for (number, sums) in taken.in_order() {
             if let Some(site) = site_of.get(number) {
                 sums_of[site as usize] = Some(sums);
@@ -74,7 +74,7 @@ impl LengthCut {
 }
 
 /// Leaves `taken` in a site; returns the rest, whose longest wait is not known: the site's stands for it.
-fn cut(site: &mut Site, taken: &Sums, class_mask: [bool; 5]) -> Site {
+fn cut(site: &mut Site, taken: &NumberSums, class_mask: [bool; 5]) -> Site {
     let mut rest = Site { selected: false, ..site.clone() };
     (site.time, site.runnable, site.began) = (taken.time(), taken.runnable(), taken.began());
     site.longest_ns = longest_of(taken, class_mask);

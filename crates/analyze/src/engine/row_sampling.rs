@@ -7,7 +7,7 @@ use crate::question::windows::{Part, Windows};
 /// Off-CPU rows that are counted in the windows and in a selected class: those of all the time, or those that began, where these are too many
 /// to be looked at one by one, in equal slices evenly spread over it.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct SampledRows {
     /// Row and site, in order of start.
     pub rows: Vec<(u32, u32)>,
     /// Part of the time that they are of: 1 for all.

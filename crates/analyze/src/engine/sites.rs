@@ -5,7 +5,7 @@ use dwell_store::{EventKey, Trace};
 use dwell_view::ByClass;
 
 use crate::engine::shares::shares;
-use crate::engine::sums::{Detail, DetailKeys, KeySums, Numbering, Places, Sums as NumberSums};
+use crate::engine::sums::{Detail, DetailKeys, KeySums, NumberSums, Numbering, Places};
 use crate::measure::cpu_kind::{CpuKind, SpinKind};
 use crate::measure::site::{Site, SiteKey};
 use crate::stacks::call_stacks::CallStacks;

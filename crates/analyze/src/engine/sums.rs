@@ -14,7 +14,7 @@ use crate::question::query::Query;
 
 /// Self weights of one key: class by class, since what happens to it is of one class or two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sums {
+pub struct NumberSums {
     /// Those of each class.
     pub classes: [ClassSums; 5],
 }
@@ -32,7 +32,7 @@ pub struct ClassSums {
     pub began: u32,
 }
 
-impl Sums {
+impl NumberSums {
     /// Running time, or blocked time.
     pub fn time(&self) -> ByClass {
         self.classes.map(|class| class.time)
@@ -184,7 +184,7 @@ pub struct KeySums {
     /// Where a number's sums are.
     slots: Places,
     numbers: Vec<u64>,
-    sums: Vec<Sums>,
+    sums: Vec<NumberSums>,
     /// Running time without samples, by number of thread and context.
     pub unsampled: BTreeMap<u64, ByClass>,
     /// n(t) and c(t).
@@ -198,11 +198,11 @@ impl KeySums {
     }
 
     /// The sums of a number.
-    pub fn slot(&mut self, number: u64) -> &mut Sums {
+    pub fn slot(&mut self, number: u64) -> &mut NumberSums {
         let slot = self.slots.get_or_set(number, self.sums.len() as u32) as usize;
         if slot == self.sums.len() {
             self.numbers.push(number);
-            self.sums.push(Sums::default());
+            self.sums.push(NumberSums::default());
         }
         &mut self.sums[slot]
     }
@@ -213,7 +213,7 @@ impl KeySums {
     }
 
     /// The numbers that occur with their sums, in order.
-    pub fn in_order(&self) -> impl Iterator<Item = (u64, &Sums)> {
+    pub fn in_order(&self) -> impl Iterator<Item = (u64, &NumberSums)> {
         self.slots.in_order().map(|(number, slot)| (number, &self.sums[slot as usize]))
     }
 
@@ -357,7 +357,11 @@ impl<'a> Summer<'a> {
         Self { events: trace.events(), keys, threads, sums, details }
     }
 
-    fn slot(&mut self, (key, context): (u32, u32), detail: impl FnOnce(&DetailKeys, &Events) -> Detail) -> &mut Sums {
+    fn slot(
+        &mut self,
+        (key, context): (u32, u32),
+        detail: impl FnOnce(&DetailKeys, &Events) -> Detail,
+    ) -> &mut NumberSums {
         let number = self.keys.number(key, context);
         let number = match &mut self.details {
             None => number,

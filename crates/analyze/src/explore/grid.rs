@@ -8,7 +8,7 @@ use dwell_view::{Value, answer, json};
 use serde_json::{Map, Value as Json};
 
 use crate::engine::fold::Fold;
-use crate::explore::path::{Place, Step, Walk};
+use crate::explore::path::{PathPlace, PathStep, PathWalk};
 use crate::measure::metrics::{magnitude, metric, value};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
@@ -21,7 +21,7 @@ const MOST_ROWS: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct GridQuery {
     /// Whose rows.
-    pub place: Place,
+    pub place: PathPlace,
     /// Rows to leave out at the start.
     pub offset: usize,
     /// Rows to show.
@@ -91,7 +91,7 @@ struct Group {
 
 /// The rows at the place of `query`.
 pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
-    let mut walk = Walk::new(fold, &query.place);
+    let mut walk = PathWalk::new(fold, &query.place);
     let depth = query.place.path.len();
     let sites = walk.sites();
     let Some(step) = walk.step(depth) else {
@@ -114,7 +114,7 @@ pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
             group.found |= found_below;
             group.children = group.children
                 || match below {
-                    Some(Step::Frame(at)) => walk.functions(site).len() > at,
+                    Some(PathStep::Frame(at)) => walk.functions(site).len() > at,
                     below => below.is_some(),
                 };
             if walk.is_own(step, site, key) {
@@ -152,11 +152,11 @@ struct Search {
     text: String,
     /// A row above has it already.
     all: bool,
-    known: HashMap<(Step, u32), bool>,
+    known: HashMap<(PathStep, u32), bool>,
 }
 
 impl Search {
-    fn new(text: &str, walk: &mut Walk<'_, '_>) -> Self {
+    fn new(text: &str, walk: &mut PathWalk<'_, '_>) -> Self {
         let text = text.to_lowercase();
         let all = text.is_empty() || walk.path_labels().iter().any(|label| label.to_lowercase().contains(&text));
         Self { text, all, known: HashMap::new() }
@@ -167,7 +167,7 @@ impl Search {
     }
 
     /// Whether one of the rows below those at `depth` that a site belongs to has it.
-    fn finds_below(&mut self, walk: &mut Walk<'_, '_>, depth: usize, site: &Site) -> bool {
+    fn finds_below(&mut self, walk: &mut PathWalk<'_, '_>, depth: usize, site: &Site) -> bool {
         self.all
             || walk.keys_below(depth, site).into_iter().any(|(step, key)| {
                 let known = self.known.get(&(step, key)).copied();
@@ -201,14 +201,14 @@ fn order(fold: &Fold<'_>, query: &GridQuery, rows: &mut [(u32, String, &Group)])
 
 struct Rows<'g, 'f, 't> {
     fold: &'f Fold<'t>,
-    walk: &'g Walk<'f, 't>,
-    step: Step,
+    walk: &'g PathWalk<'f, 't>,
+    step: PathStep,
 }
 
 impl Rows<'_, '_, '_> {
     fn row(&self, key: u32, label: String, group: &Group) -> GridRow {
         let mut values = self.metrics(&group.weights);
-        if self.step == Step::AnyFrame || (self.walk.is_from_root() && matches!(self.step, Step::Frame(_))) {
+        if self.step == PathStep::AnyFrame || (self.walk.is_from_root() && matches!(self.step, PathStep::Frame(_))) {
             self.own(&group.own, &mut values);
         }
         values.extend(self.about(key, group));
@@ -232,14 +232,16 @@ impl Rows<'_, '_, '_> {
         let text =
             |name: &str, text: Option<String>| (name.to_owned(), json::value(&text.map_or(Value::None, Value::Text)));
         match self.step {
-            Step::By(Level::Object) => vec![text("type", Some(fold.object_type(site.key.object).id().to_owned()))],
-            Step::By(Level::Function) => {
+            PathStep::By(Level::Object) => vec![text("type", Some(fold.object_type(site.key.object).id().to_owned()))],
+            PathStep::By(Level::Function) => {
                 let frame = fold.stacks.frame(fold.stacks.shown(site.key.stack));
                 let source = frame.and_then(|frame| fold.stacks.source_line(frame));
                 vec![text("module", fold.stacks.module_path(key).map(str::to_owned)), text("source", source)]
             }
-            Step::Frame(_) | Step::AnyFrame => vec![text("module", fold.stacks.module_path(key).map(str::to_owned))],
-            Step::By(_) => Vec::new(),
+            PathStep::Frame(_) | PathStep::AnyFrame => {
+                vec![text("module", fold.stacks.module_path(key).map(str::to_owned))]
+            }
+            PathStep::By(_) => Vec::new(),
         }
     }
 }
@@ -253,14 +255,14 @@ mod tests {
     use crate::test_support::trace_dsl::trace;
     use dwell_view::Row;
 
-    fn level(fold: &Fold<'_>, place: Place, search: &str) -> Grid {
+    fn level(fold: &Fold<'_>, place: PathPlace, search: &str) -> Grid {
         let (search, order) = (search.to_owned(), Order::Metric);
         grid(fold, &GridQuery { place, offset: 0, limit: 100, search, order, descending: true })
     }
 
-    fn place(levels: &str, path: &[String], subject: Option<&str>) -> Place {
+    fn place(levels: &str, path: &[String], subject: Option<&str>) -> PathPlace {
         let levels = parse_grid_levels(levels).unwrap();
-        Place { levels, path: path.to_vec(), subject: subject.map(str::to_owned) }
+        PathPlace { levels, path: path.to_vec(), subject: subject.map(str::to_owned) }
     }
 
     /// The tree of callees as the report writes it: depth, name, total and own CPU and wait time.
@@ -331,7 +333,7 @@ mod tests {
         let trace = trace(PICTURE);
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
-        let labels = |place: Place, search: &str| -> Vec<String> {
+        let labels = |place: PathPlace, search: &str| -> Vec<String> {
             level(&fold, place, search).rows.into_iter().map(|row| row.label).collect()
         };
         assert_eq!(labels(place("callees", &[], None), "F2"), ["main"]);

@@ -13,5 +13,5 @@ pub use filter_values::{FilterValues, filter_values};
 pub use flame::{Flame, FlameQuery, FlameWeight, flame};
 pub use grid::{Grid, GridQuery, Order, grid};
 pub use latency_pane::{LatencyPane, OutlierPoint, latency_pane};
-pub use path::{GridLevel, Place, parse_grid_levels};
+pub use path::{GridLevel, PathPlace, parse_grid_levels};
 pub use stack_pane::{StackKind, StackPane, stack_pane};

@@ -51,7 +51,7 @@ pub fn parse_grid_levels(text: &str) -> Result<Vec<GridLevel>, QueryError> {
 
 /// A place: levels, and keys of rows, outermost first.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct PathPlace {
     /// The grid's levels.
     pub levels: Vec<GridLevel>,
     /// Keys of the rows from the top to this place.
@@ -62,7 +62,7 @@ pub struct Place {
 
 /// How the rows at one depth are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum PathStep {
     /// By a level.
     By(Level),
     /// By the function at this place of the stack, leaf first or root first.
@@ -72,29 +72,29 @@ pub enum Step {
 }
 
 /// Follows a path through the sites of a fold.
-pub struct Walk<'f, 't> {
+pub struct PathWalk<'f, 't> {
     fold: &'f Fold<'t>,
-    place: &'f Place,
+    place: &'f PathPlace,
     /// Keys and names.
     pub labels: Labels,
 }
 
-impl<'f, 't> Walk<'f, 't> {
+impl<'f, 't> PathWalk<'f, 't> {
     /// The walk to `place`.
-    pub fn new(fold: &'f Fold<'t>, place: &'f Place) -> Self {
+    pub fn new(fold: &'f Fold<'t>, place: &'f PathPlace) -> Self {
         Self { fold, place, labels: Labels::default() }
     }
 
     /// How rows `depth` levels below the top are told apart; none below the last level.
-    pub fn step(&self, depth: usize) -> Option<Step> {
+    pub fn step(&self, depth: usize) -> Option<PathStep> {
         let levels = &self.place.levels;
         match levels.get(depth.min(levels.len().checked_sub(1)?))? {
-            GridLevel::By(level) => (depth < levels.len()).then_some(Step::By(*level)),
-            GridLevel::AllFunctions => (depth == 0).then_some(Step::AnyFrame),
+            GridLevel::By(level) => (depth < levels.len()).then_some(PathStep::By(*level)),
+            GridLevel::AllFunctions => (depth == 0).then_some(PathStep::AnyFrame),
             GridLevel::Callers | GridLevel::Callees => {
                 let before = levels.len().checked_sub(2).map(|before| levels[before]);
                 let after_function = before == Some(GridLevel::By(Level::Function)) && !self.is_from_root();
-                Some(Step::Frame(depth + 1 - levels.len() + usize::from(after_function)))
+                Some(PathStep::Frame(depth + 1 - levels.len() + usize::from(after_function)))
             }
         }
     }
@@ -123,11 +123,11 @@ impl<'f, 't> Walk<'f, 't> {
     }
 
     /// The keys of a site's rows at `step`; none when its stack ends before.
-    pub fn keys(&mut self, step: Step, site: &Site) -> Vec<u32> {
+    pub fn keys(&mut self, step: PathStep, site: &Site) -> Vec<u32> {
         match step {
-            Step::By(level) => vec![self.labels.key(self.fold, level, site)],
-            Step::Frame(index) => self.functions(site).get(index).copied().into_iter().collect(),
-            Step::AnyFrame => {
+            PathStep::By(level) => vec![self.labels.key(self.fold, level, site)],
+            PathStep::Frame(index) => self.functions(site).get(index).copied().into_iter().collect(),
+            PathStep::AnyFrame => {
                 let mut once = self.functions(site);
                 once.sort_unstable();
                 once.dedup();
@@ -138,14 +138,14 @@ impl<'f, 't> Walk<'f, 't> {
 
     /// The keys of a site's rows more than `depth` levels below the top, as far as their names are worth a search: not of
     /// callers, since an entry's name would find every row.
-    pub fn keys_below(&mut self, depth: usize, site: &Site) -> Vec<(Step, u32)> {
+    pub fn keys_below(&mut self, depth: usize, site: &Site) -> Vec<(PathStep, u32)> {
         let mut below = Vec::new();
         for depth in depth + 1.. {
             match self.step(depth) {
-                Some(step @ Step::By(_)) => below.extend(self.keys(step, site).into_iter().map(|key| (step, key))),
-                Some(Step::Frame(at)) if self.is_from_root() => {
+                Some(step @ PathStep::By(_)) => below.extend(self.keys(step, site).into_iter().map(|key| (step, key))),
+                Some(PathStep::Frame(at)) if self.is_from_root() => {
                     let callees = self.functions(site).into_iter().skip(at);
-                    below.extend(callees.map(|key| (Step::AnyFrame, key)));
+                    below.extend(callees.map(|key| (PathStep::AnyFrame, key)));
                     break;
                 }
                 _ => break,
@@ -155,27 +155,27 @@ impl<'f, 't> Walk<'f, 't> {
     }
 
     /// Whether the time of a site's stack is that of the function `key` itself, not of what it calls.
-    pub fn is_own(&self, step: Step, site: &Site, key: u32) -> bool {
+    pub fn is_own(&self, step: PathStep, site: &Site, key: u32) -> bool {
         match step {
-            Step::By(_) => false,
-            Step::Frame(index) => self.is_from_root() && self.functions(site).len() == index + 1,
-            Step::AnyFrame => functions(self.fold, site.key.stack).first() == Some(&key),
+            PathStep::By(_) => false,
+            PathStep::Frame(index) => self.is_from_root() && self.functions(site).len() == index + 1,
+            PathStep::AnyFrame => functions(self.fold, site.key.stack).first() == Some(&key),
         }
     }
 
     /// Name of a row.
-    pub fn label(&self, step: Step, key: u32) -> String {
+    pub fn label(&self, step: PathStep, key: u32) -> String {
         match step {
-            Step::By(level) => self.labels.label(self.fold, level, key),
-            Step::Frame(_) | Step::AnyFrame => self.fold.stacks.function_name(key).to_owned(),
+            PathStep::By(level) => self.labels.label(self.fold, level, key),
+            PathStep::Frame(_) | PathStep::AnyFrame => self.fold.stacks.function_name(key).to_owned(),
         }
     }
 
     /// A row's key as the client knows it.
-    pub fn word(&self, step: Step, key: u32) -> String {
+    pub fn word(&self, step: PathStep, key: u32) -> String {
         match step {
-            Step::By(level) => self.labels.word(level, key),
-            Step::Frame(_) | Step::AnyFrame => key.to_string(),
+            PathStep::By(level) => self.labels.word(level, key),
+            PathStep::Frame(_) | PathStep::AnyFrame => key.to_string(),
         }
     }
 
@@ -188,14 +188,14 @@ impl<'f, 't> Walk<'f, 't> {
     }
 
     /// The steps and keys of the path; none for a path that leads nowhere.
-    fn wanted(&mut self) -> Option<Vec<(Step, u32)>> {
+    fn wanted(&mut self) -> Option<Vec<(PathStep, u32)>> {
         let words = self.place.path.iter().enumerate();
         words
             .map(|(depth, word)| {
                 let step = self.step(depth)?;
                 let key = match step {
-                    Step::By(level) => self.labels.parse(level, word),
-                    Step::Frame(_) | Step::AnyFrame => word.parse().ok(),
+                    PathStep::By(level) => self.labels.parse(level, word),
+                    PathStep::Frame(_) | PathStep::AnyFrame => word.parse().ok(),
                 };
                 Some((step, key?))
             })
@@ -208,9 +208,9 @@ impl<'f, 't> Walk<'f, 't> {
         wanted.iter().map(|(step, key)| self.label(*step, *key)).collect()
     }
 
-    fn is_at_place(&mut self, site: &Site, wanted: &[(Step, u32)]) -> bool {
-        let in_stack = |step: &Step| !matches!(step, Step::By(_));
-        let by_level = |&(step, key): &(Step, u32)| in_stack(&step) || self.keys(step, site) == [key];
+    fn is_at_place(&mut self, site: &Site, wanted: &[(PathStep, u32)]) -> bool {
+        let in_stack = |step: &PathStep| !matches!(step, PathStep::By(_));
+        let by_level = |&(step, key): &(PathStep, u32)| in_stack(&step) || self.keys(step, site) == [key];
         if !wanted.iter().all(by_level) {
             return false;
         }
@@ -227,7 +227,7 @@ impl<'f, 't> Walk<'f, 't> {
         frames.peek().is_none() || {
             let functions = self.functions(site);
             frames.all(|(step, key)| match step {
-                Step::Frame(at) => functions.get(*at) == Some(key),
+                PathStep::Frame(at) => functions.get(*at) == Some(key),
                 _ => functions.contains(key),
             })
         }

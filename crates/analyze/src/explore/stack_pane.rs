@@ -6,7 +6,7 @@ use dwell_model::{ObjectId, StackId};
 use dwell_view::answer;
 
 use crate::engine::fold::Fold;
-use crate::explore::path::{Place, Walk};
+use crate::explore::path::{PathPlace, PathWalk};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::words::words;
@@ -46,8 +46,8 @@ answer! {
 
 /// The stack number `index`, counted from 0 by weight, of those of `kind` at `place`. An index beyond the last one is
 /// the last one.
-pub fn stack_pane(fold: &Fold<'_>, place: &Place, kind: StackKind, index: usize) -> StackPane {
-    let sites = Walk::new(fold, place).sites();
+pub fn stack_pane(fold: &Fold<'_>, place: &PathPlace, kind: StackKind, index: usize) -> StackPane {
+    let sites = PathWalk::new(fold, place).sites();
     let mut sums: HashMap<StackId, (u64, u64)> = HashMap::new();
     for site in sites {
         let site = &fold.sites[site];
@@ -109,7 +109,7 @@ mod tests {
     fn creations(trace: &dwell_store::Trace) -> StackPane {
         let query = Query::default();
         let fold = Fold::new(trace, &query).unwrap();
-        stack_pane(&fold, &Place::default(), StackKind::Creation, 0)
+        stack_pane(&fold, &PathPlace::default(), StackKind::Creation, 0)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::measure::quantile::{median, median_of};
 use crate::question::windows::Part;
 use crate::sentences::say;
 use crate::stacks::call_stacks::FunctionId;
-use crate::study::event_loop_turns::{MANY, Reader, Stretch, Turns};
+use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns};
 
 /// Turns of an event loop that take long.
 pub const EVENT_LOOP_BLOCKED: FindingDef = FindingDef {
@@ -59,13 +59,13 @@ const UNLIKELY: f64 = 0.01;
 
 pub fn event_loop_blocked(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (parts, share) = close_look(evidence.fold.trace, &evidence.fold.windows);
-    let mut reader = Reader::new(evidence.fold);
+    let mut reader = TurnReader::new(evidence.fold);
     let loops = loops(evidence, &reader);
     loops.into_iter().filter_map(|thread| blocked(evidence, (&parts, share), &mut reader, thread)).collect()
 }
 
 /// The threads that wait for events which no other thread takes.
-fn loops(evidence: &Evidence<'_, '_>, reader: &Reader<'_, '_>) -> BTreeSet<usize> {
+fn loops(evidence: &Evidence<'_, '_>, reader: &TurnReader<'_, '_>) -> BTreeSet<usize> {
     let (fold, hidden) = (evidence.fold, hidden(evidence.fold));
     let mut polled: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     let mut shared: BTreeSet<usize> = BTreeSet::new();
@@ -157,7 +157,7 @@ impl Long {
 fn blocked(
     evidence: &Evidence<'_, '_>,
     (parts, share): (&[Part], f64),
-    reader: &mut Reader<'_, '_>,
+    reader: &mut TurnReader<'_, '_>,
     thread: usize,
 ) -> Option<Finding> {
     let turns = reader.turns(thread, parts);

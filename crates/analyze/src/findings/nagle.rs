@@ -91,7 +91,7 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
 
 /// A place that wrote data which was held.
 struct Site {
-    place: Place,
+    place: CallSite,
     /// The stack with the most time held.
     stack: StackId,
     held_ns: u64,
@@ -120,7 +120,7 @@ fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<
             && HoldKind::from_code(holds.kind[*row]) == HoldKind::Nagle
             && fold.windows.contains(holds.start_ns[*row])
     };
-    let mut sites: BTreeMap<Place, Site> = BTreeMap::new();
+    let mut sites: BTreeMap<CallSite, Site> = BTreeMap::new();
     for row in (0..holds.len()).filter(is_of) {
         let stack = holds.stack[row];
         let place = place(fold, stack);
@@ -136,14 +136,14 @@ fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<
 
 /// The program's own place that made the call, and who called it: one that sends for all of a program says little.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct CallSite {
     own: Option<String>,
     caller: Option<String>,
 }
 
-fn place(fold: &Fold<'_>, stack: StackId) -> Place {
+fn place(fold: &Fold<'_>, stack: StackId) -> CallSite {
     let own = fold.stacks.own(stack);
     let caller = own.get().and_then(|row| fold.trace.stacks.parent.get(row)).copied();
     let caller = caller.filter(|caller| caller.is_some() && !fold.stacks.is_system(*caller));
-    Place { own: fold.stacks.place(own), caller: caller.and_then(|caller| fold.stacks.place(caller)) }
+    CallSite { own: fold.stacks.place(own), caller: caller.and_then(|caller| fold.stacks.place(caller)) }
 }

@@ -9,7 +9,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::question::query::Query;
 use crate::sentences::say;
-use crate::study::latency::{IntervalType, Kind, Latency, Origin, Outlier, Piece};
+use crate::study::latency::{DelayPiece, IntervalType, Kind, Latency, Origin, Outlier};
 
 /// Outliers from which on they are no accident.
 const FEWEST: usize = 5;
@@ -229,7 +229,7 @@ fn finding(evidence: &Evidence<'_, '_>, latency: &Latency<'_>, of: &IntervalType
     );
     let longest = latency.delays(worst.interval.thread).and_then(|delays| {
         let inside = delays.within(worst.interval.start_ns, worst.interval.end_ns);
-        inside.filter(|piece| causes.contains(&piece.cause)).max_by_key(Piece::length_ns)
+        inside.filter(|piece| causes.contains(&piece.cause)).max_by_key(DelayPiece::length_ns)
     });
     let stack = match longest.map(|piece| piece.origin) {
         Some(Origin::OffCpu(row)) => latency.stack_of(row),

@@ -8,12 +8,12 @@ use dwell_store::tables::CounterValues;
 /// Rows of the counter values by counter, with what is drawn of many at once.
 #[derive(Debug, Default)]
 pub struct CounterRows {
-    pub counters: Vec<Rows>,
+    pub counters: Vec<CounterCourse>,
 }
 
 /// The values of one counter.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct CounterCourse {
     /// Their rows, in order of time.
     pub rows: Vec<u32>,
     /// Buckets of [`FAN_OUT`] values, of as many such buckets, and so on.
@@ -56,11 +56,11 @@ impl CounterRows {
                 rows.push(row as u32);
             }
         }
-        Self { counters: rows.into_iter().map(|rows| Rows::new(values, rows)).collect() }
+        Self { counters: rows.into_iter().map(|rows| CounterCourse::new(values, rows)).collect() }
     }
 }
 
-impl Rows {
+impl CounterCourse {
     fn new(values: &CounterValues, rows: Vec<u32>) -> Self {
         let value = |row: &u32| values.value[*row as usize];
         let finite = rows.iter().map(value).filter(|value| value.is_finite());

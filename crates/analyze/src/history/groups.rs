@@ -19,7 +19,7 @@ const FEW: usize = 1 << 16;
 /// Where a group's buckets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Place {
+struct BucketPlace {
     /// First one in the section.
     at: u64,
     /// How many; `u32::MAX` for a group whose buckets found no room.
@@ -59,13 +59,13 @@ fn number(kind: BandKind) -> u64 {
 
 /// The buckets of all groups.
 #[derive(Debug, Default)]
-pub struct Groups {
+pub struct GroupBuckets {
     /// In order of kind and id.
-    places: Column<Place>,
+    places: Column<BucketPlace>,
     buckets: Column<GroupBucket>,
 }
 
-impl Groups {
+impl GroupBuckets {
     /// Those of an index.
     pub fn of(index: &Index) -> Self {
         Self { places: index.column(SECTIONS[0]), buckets: index.column(SECTIONS[1]) }
@@ -150,7 +150,7 @@ impl GroupSums {
         let kept = |buckets: &Vec<GroupBucket>| buckets.len() <= largest;
         for ((kind, id), buckets) in &self.done {
             let count = if kept(buckets) { buckets.len() as u32 } else { u32::MAX };
-            places.push(Place { at, count, id: *id, kind: *kind });
+            places.push(BucketPlace { at, count, id: *id, kind: *kind });
             at += if kept(buckets) { buckets.len() as u64 } else { 0 };
         }
         writer.append(SECTIONS[0], &places)?;

@@ -5,7 +5,7 @@ use crate::history::thread_history::ThreadHistory;
 
 /// A stretch of time in which a thread did one thing; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct HistoryPiece {
     /// What it did.
     pub state: TimelineState,
     /// Start, ns.
@@ -20,7 +20,12 @@ pub struct Piece {
 
 /// Tells what `thread` did in `from .. to`, in order of time, within its life. Work in proportion to the intervals and
 /// samples that are told.
-pub fn for_each_piece(history: &ThreadHistory, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+pub fn for_each_piece(
+    history: &ThreadHistory,
+    thread: usize,
+    (from, to): (u64, u64),
+    mut tell: impl FnMut(HistoryPiece),
+) {
     let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
     if from >= to {
@@ -37,7 +42,12 @@ pub fn for_each_piece(history: &ThreadHistory, thread: usize, (from, to): (u64, 
 }
 
 /// Tells what `thread` did off the CPU in `from .. to`.
-pub fn for_each_off_cpu(history: &ThreadHistory, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+pub fn for_each_off_cpu(
+    history: &ThreadHistory,
+    thread: usize,
+    (from, to): (u64, u64),
+    mut tell: impl FnMut(HistoryPiece),
+) {
     let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
     if from < to {
@@ -45,14 +55,19 @@ pub fn for_each_off_cpu(history: &ThreadHistory, thread: usize, (from, to): (u64
     }
 }
 
-fn off_cpu_pieces(history: &ThreadHistory, row: usize, [start, woken, ran]: [u64; 3], tell: &mut impl FnMut(Piece)) {
+fn off_cpu_pieces(
+    history: &ThreadHistory,
+    row: usize,
+    [start, woken, ran]: [u64; 3],
+    tell: &mut impl FnMut(HistoryPiece),
+) {
     if start < woken {
         let (state, object) = history.waiting(row);
-        tell(Piece { state, from: start, to: woken, object, row: Some(row) });
+        tell(HistoryPiece { state, from: start, to: woken, object, row: Some(row) });
     }
     if woken < ran {
         let state = history.queueing(row);
-        tell(Piece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
+        tell(HistoryPiece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
     }
 }
 
@@ -102,7 +117,7 @@ impl<'a> Running<'a> {
         Self { history, next, end: rows.end }
     }
 
-    fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(Piece)) {
+    fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(HistoryPiece)) {
         let samples = &self.history.events().samples;
         while from < to {
             while self.next + 1 < self.end && samples.time_ns(self.next) <= from {
@@ -114,7 +129,7 @@ impl<'a> Running<'a> {
                 true => self.history.state_of_key(samples.key(self.next)),
                 false => TimelineState::Running,
             };
-            tell(Piece { state, from, to: until, object: u32::MAX, row: None });
+            tell(HistoryPiece { state, from, to: until, object: u32::MAX, row: None });
             from = until;
         }
     }

@@ -8,7 +8,7 @@ use dwell_store::{Column, IndexWriter, Trace};
 use dwell_work::parallel;
 
 use crate::history::band_kind::BandKind;
-use crate::history::groups::{GroupSums, Groups};
+use crate::history::groups::{GroupBuckets, GroupSums};
 use crate::history::pieces::{for_each_piece, for_each_run};
 use crate::history::states::TimelineState;
 use crate::history::sum::Sum;
@@ -68,7 +68,7 @@ pub struct Pyramids {
     places: Column<ThreadPlace>,
     buckets: Column<ThreadBucket>,
     /// Those of processes, objects and CPUs.
-    pub groups: Groups,
+    pub groups: GroupBuckets,
     elapsed_ns: u64,
 }
 
@@ -78,7 +78,7 @@ impl Pyramids {
         let index = trace.index()?;
         let (places, buckets) = (index.column(SECTIONS[0]), index.column(SECTIONS[1]));
         let known = places.len() == trace.threads.tid.len();
-        known.then(|| Self { places, buckets, groups: Groups::of(index), elapsed_ns: elapsed_ns(trace) })
+        known.then(|| Self { places, buckets, groups: GroupBuckets::of(index), elapsed_ns: elapsed_ns(trace) })
     }
 
     /// Makes them, side by side on all CPUs.

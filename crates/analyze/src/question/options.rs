@@ -16,7 +16,7 @@ type SetText = fn(&mut Query, &str) -> Result<(), QueryError>;
 
 /// A command that asks questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum QueryCommand {
     /// `dwell report`, which takes every option.
     Report,
     /// `dwell compare`.
@@ -81,18 +81,18 @@ pub struct OptionDef {
     /// The help.
     pub help: &'static str,
     /// Who takes it beside `dwell report`, with a help of its own or an empty text.
-    pub elsewhere: &'static [(Asker, &'static str)],
+    pub elsewhere: &'static [(QueryCommand, &'static str)],
     /// What it takes, and what that does.
     pub form: Form,
 }
 
 impl OptionDef {
     /// The help for `asker`; `None` when it does not take the option.
-    pub fn help_for(&self, asker: Asker) -> Option<&'static str> {
+    pub fn help_for(&self, asker: QueryCommand) -> Option<&'static str> {
         if self.option.is_empty() {
             return None;
         }
-        if asker == Asker::Report {
+        if asker == QueryCommand::Report {
             return Some(self.help);
         }
         let (_, own) = self.elsewhere.iter().find(|(known, _)| *known == asker)?;
@@ -134,9 +134,9 @@ options! {
         option: "filter", short: Some('f'), words: &["filter"], value: "KEY=VALUE",
         help: "Show only what matches, such as thread=worker; can be given several times.",
         elsewhere: &[
-            (Asker::Compare, ""),
-            (Asker::Source, "Count only what matches, such as thread=worker; can be given several times."),
-            (Asker::Export, "Export only what matches, such as thread=worker; can be given several times."),
+            (QueryCommand::Compare, ""),
+            (QueryCommand::Source, "Count only what matches, such as thread=worker; can be given several times."),
+            (QueryCommand::Export, "Export only what matches, such as thread=worker; can be given several times."),
         ],
         form: Form::Texts(|query, filter| { query.filters.push(Filter::parse(filter)?); Ok(()) }),
         ..OPTION
@@ -144,42 +144,42 @@ options! {
     EXCLUDE = OptionDef {
         option: "exclude", short: Some('x'), words: &["exclude"], value: "KEY=VALUE",
         help: "Leave out what matches; can be given several times.",
-        elsewhere: &[(Asker::Compare, ""), (Asker::Export, "")],
+        elsewhere: &[(QueryCommand::Compare, ""), (QueryCommand::Export, "")],
         form: Form::Texts(|query, filter| { query.exclude.push(Filter::parse(filter)?); Ok(()) }),
         ..OPTION
     };
     TIME_RANGE = OptionDef {
         option: "time-range", words: &["from", "to"], value: "FROM-TO",
         help: "Show only this part of the time, such as 1.5s-3s.",
-        elsewhere: &[(Asker::Source, "Count only this part of the time, such as 1.5s-3s."), (Asker::Export, "Export only this part of the time, such as 1.5s-3s.")],
+        elsewhere: &[(QueryCommand::Source, "Count only this part of the time, such as 1.5s-3s."), (QueryCommand::Export, "Export only this part of the time, such as 1.5s-3s.")],
         form: Form::Range(|query, range| query.range = Some(range)),
         ..OPTION
     };
     EXCLUDED_RANGE = OptionDef {
         option: "excluded-range", words: &["excluded-range"], value: "FROM-TO",
         help: "Leave out this part of the time; can be given several times.",
-        elsewhere: &[(Asker::Export, "")],
+        elsewhere: &[(QueryCommand::Export, "")],
         form: Form::Ranges(|query, range| query.excluded_ranges.push(range)),
         ..OPTION
     };
     METRIC = OptionDef {
         option: "metric", short: Some('m'), words: &["metrics"], value: "METRICS",
         help: "Show these metrics, such as wait_ns,wait_count.",
-        elsewhere: &[(Asker::Compare, "Compare these metrics, such as wait_ns,wait_count.")],
+        elsewhere: &[(QueryCommand::Compare, "Compare these metrics, such as wait_ns,wait_count.")],
         form: Form::List(|query, metric| { query.metrics.push(parse_metric(metric)?); Ok(()) }),
         ..OPTION
     };
     SORT = OptionDef {
         option: "sort", short: Some('s'), words: &["sort"], value: "COLUMN",
         help: "Sort by this column, largest first.",
-        elsewhere: &[(Asker::Compare, "Sort by the difference of this metric, the largest first.")],
+        elsewhere: &[(QueryCommand::Compare, "Sort by the difference of this metric, the largest first.")],
         form: Form::Text(|query, metric| { query.sort = Some(parse_metric(metric)?); Ok(()) }),
         ..OPTION
     };
     LIMIT = OptionDef {
         option: "limit", short: Some('l'), words: &["limit"], value: "N",
         help: "Show at most so many rows.",
-        elsewhere: &[(Asker::Compare, "")],
+        elsewhere: &[(QueryCommand::Compare, "")],
         form: Form::Number(0, u64::MAX, |query, rows| query.limit = Some(usize::try_from(rows).unwrap_or(usize::MAX))),
         ..OPTION
     };
@@ -218,7 +218,7 @@ options! {
     INCLUDE_IDLE = OptionDef {
         option: "include-idle", words: &["include-idle"], topic: Topic::Count,
         help: "Count the waits of idle workers too: a pool's thread without work, an event loop.",
-        elsewhere: &[(Asker::Export, "Sums have the waits of idle workers too: a pool's thread without work, an event loop.")],
+        elsewhere: &[(QueryCommand::Export, "Sums have the waits of idle workers too: a pool's thread without work, an event loop.")],
         form: Form::Flag(|query| query.include_idle = true),
         ..OPTION
     };
@@ -249,14 +249,14 @@ options! {
     CALL_STACK_MODE = OptionDef {
         option: "call-stack-mode", words: &["call-stack-mode"], value: "MODE", default: Some("user+1"), topic: Topic::Count,
         help: "Which functions stacks show.",
-        elsewhere: &[(Asker::Compare, ""), (Asker::Source, "Which functions have time of their own."), (Asker::Export, "")],
+        elsewhere: &[(QueryCommand::Compare, ""), (QueryCommand::Source, "Which functions have time of their own."), (QueryCommand::Export, "")],
         form: Form::Mode(|query, mode| query.call_stack_mode = mode),
         ..OPTION
     };
     INLINE_MODE = OptionDef {
         option: "inline-mode", words: &["inlines"], value: "INLINE_MODE", topic: Topic::Count,
         help: "Whether functions that the compiler inlined count as functions.",
-        elsewhere: &[(Asker::Compare, ""), (Asker::Source, ""), (Asker::Export, "")],
+        elsewhere: &[(QueryCommand::Compare, ""), (QueryCommand::Source, ""), (QueryCommand::Export, "")],
         form: Form::Switch(|query, inlines| query.inlines = inlines),
         ..OPTION
     };
@@ -289,10 +289,10 @@ mod tests {
         let compare = ["filter", "exclude", "metric", "sort", "limit", "call-stack-mode", "inline-mode"];
         let export =
             ["filter", "exclude", "time-range", "excluded-range", "include-idle", "call-stack-mode", "inline-mode"];
-        assert_eq!(of(Asker::Export).collect::<Vec<_>>(), export);
-        assert_eq!(of(Asker::Source).collect::<Vec<_>>(), source);
-        assert_eq!(of(Asker::Compare).collect::<Vec<_>>(), compare);
-        assert_eq!(FILTER.help_for(Asker::Compare), Some(FILTER.help));
-        assert!(SUBJECT.help_for(Asker::Report).is_none());
+        assert_eq!(of(QueryCommand::Export).collect::<Vec<_>>(), export);
+        assert_eq!(of(QueryCommand::Source).collect::<Vec<_>>(), source);
+        assert_eq!(of(QueryCommand::Compare).collect::<Vec<_>>(), compare);
+        assert_eq!(FILTER.help_for(QueryCommand::Compare), Some(FILTER.help));
+        assert!(SUBJECT.help_for(QueryCommand::Report).is_none());
     }
 }

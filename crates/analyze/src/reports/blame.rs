@@ -90,11 +90,11 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
 }
 
 /// A row below an object's: its name, its role, its part, a stack of it.
-type Part = (String, &'static str, Share, Value);
+type BlamePart = (String, &'static str, Share, Value);
 
 fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     let whole = blame.waits.ns;
-    let cell = |depth, (name, role, share, stack): Part| {
+    let cell = |depth, (name, role, share, stack): BlamePart| {
         let part = share.ns as f64 / whole.max(1) as f64;
         let values = vec![
             Value::Text(name),
@@ -116,7 +116,7 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
 }
 
 /// Who held it and what these did, then who waited where, then who woke these.
-fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Part> {
+fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<BlamePart> {
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     let mut parts = Vec::new();
     if is_lock(fold, object, blame) {
@@ -143,11 +143,11 @@ fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Part> {
 }
 
 /// The parts of `least` ns or more by role; the smaller ones of a role are one, so that its parts still add up.
-fn without_small(parts: &[Part], least: u64) -> Vec<Part> {
-    let mut kept: Vec<Part> = Vec::new();
+fn without_small(parts: &[BlamePart], least: u64) -> Vec<BlamePart> {
+    let mut kept: Vec<BlamePart> = Vec::new();
     for role in ROLES {
         let of_role = parts.iter().filter(|part| part.1 == role);
-        let (large, small): (Vec<&Part>, Vec<&Part>) = of_role.partition(|part| part.2.ns >= least);
+        let (large, small): (Vec<&BlamePart>, Vec<&BlamePart>) = of_role.partition(|part| part.2.ns >= least);
         kept.extend(large.into_iter().cloned());
         if let [only] = small.as_slice() {
             kept.push((*only).clone());
@@ -196,10 +196,14 @@ fn holders(fold: &Fold<'_>, blame: &Blame) -> Vec<((&'static str, String, StackI
     holders
 }
 
-type Place = (String, StackId);
+type BlamePlace = (String, StackId);
 
 /// Wait time of the object by place, each with its heaviest stack, the longest first.
-fn places(fold: &Fold<'_>, object: ObjectId, place_of: impl Fn(&Fold<'_>, &Site) -> Place) -> Vec<(Place, Share)> {
+fn places(
+    fold: &Fold<'_>,
+    object: ObjectId,
+    place_of: impl Fn(&Fold<'_>, &Site) -> BlamePlace,
+) -> Vec<(BlamePlace, Share)> {
     let mut shares: BTreeMap<String, (Share, u64, StackId)> = BTreeMap::new();
     for (_, site, weights) in fold.selected_if(|site| site.is_wait() && site.key.object == object) {
         let (name, stack) = place_of(fold, site);
@@ -215,12 +219,12 @@ fn places(fold: &Fold<'_>, object: ObjectId, place_of: impl Fn(&Fold<'_>, &Site)
     shares
 }
 
-fn waiter(fold: &Fold<'_>, site: &Site) -> Place {
+fn waiter(fold: &Fold<'_>, site: &Site) -> BlamePlace {
     let stack = fold.stacks.shown(site.key.stack);
     (fold.stacks.place(stack).unwrap_or_else(|| "[unknown]".into()), stack)
 }
 
-fn waker(fold: &Fold<'_>, site: &Site) -> Place {
+fn waker(fold: &Fold<'_>, site: &Site) -> BlamePlace {
     let stack = fold.stacks.shown(site.key.waker_stack);
     let who = match WakerKind::from_code(site.key.waker_kind) {
         WakerKind::Thread => thread_label(fold, site.key.waker),

@@ -59,7 +59,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct PathSums {
     path_ns: u64,
     segments: u64,
     gain_ns: u64,
@@ -75,9 +75,9 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     path_of(fold.trace, &index, (from, to), new).into_iter().for_each(|part| path.add(part));
     let paused = (to - from).saturating_sub(fold.windows.length_ns());
     if paused > 0 {
-        path.sums.insert(Kind::Paused, Sums { path_ns: paused, ..Sums::default() });
+        path.sums.insert(Kind::Paused, PathSums { path_ns: paused, ..PathSums::default() });
     }
-    let mut sums: Vec<(Kind, Sums)> = path.sums.into_iter().collect();
+    let mut sums: Vec<(Kind, PathSums)> = path.sums.into_iter().collect();
     sums.sort_by_key(|(kind, sums)| (std::cmp::Reverse((sums.path_ns.max(sums.gain_ns), sums.path_ns)), *kind));
     let cut = fold.query.limit_rows(&mut sums);
     let rows = sums.iter().map(|(kind, sums)| row(fold, *kind, sums, to - from)).collect();
@@ -100,7 +100,7 @@ fn span(fold: &Fold<'_>) -> (u64, u64) {
 /// The path's sums.
 struct Summed<'f, 't> {
     fold: &'f Fold<'t>,
-    sums: WordMap<Kind, Sums>,
+    sums: WordMap<Kind, PathSums>,
     segments: usize,
     /// Whether each is on it.
     threads: Vec<bool>,
@@ -156,7 +156,7 @@ fn object_of(fold: &Fold<'_>, row: Option<usize>) -> ObjectId {
     row.map_or(ObjectId::NONE, |row| fold.object_of(row))
 }
 
-fn row(fold: &Fold<'_>, kind: Kind, sums: &Sums, length: u64) -> Row {
+fn row(fold: &Fold<'_>, kind: Kind, sums: &PathSums, length: u64) -> Row {
     let (name, kind_of_object) = match kind {
         Kind::Running(function) => (fold.stacks.function_name(function).to_owned(), None),
         Kind::Waiting(object) => (fold.object_name(object).to_owned(), Some(fold.object_type(object))),

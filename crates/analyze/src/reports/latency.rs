@@ -9,7 +9,7 @@ use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
 use crate::sentences::say;
 use crate::study::latency::{
-    Interval, IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, OUTLIER_DISTANCES, Outlier,
+    IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, MeasuredInterval, OUTLIER_DISTANCES, Outlier,
     ThreadDelays,
 };
 use crate::tables::columns::{columns, columns_of};
@@ -223,7 +223,7 @@ fn causes(of: &IntervalType) -> View {
 
 fn worst(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> View {
     let row = |(outlier, timeline): (&Outlier, &Option<String>)| {
-        let Interval { id, thread, start_ns, .. } = outlier.interval;
+        let MeasuredInterval { id, thread, start_ns, .. } = outlier.interval;
         Row {
             depth: 0,
             values: vec![
@@ -286,7 +286,7 @@ fn sign(cause: Delay) -> char {
 }
 
 /// An interval in cells of equal length: each shows what took most of it.
-fn timeline(interval: &Interval, delays: &ThreadDelays) -> String {
+fn timeline(interval: &MeasuredInterval, delays: &ThreadDelays) -> String {
     let length = u128::from(interval.length_ns());
     let edge = |cell: u64| interval.start_ns + (length * u128::from(cell) / u128::from(CELLS)) as u64;
     let cell = |cell: u64| {

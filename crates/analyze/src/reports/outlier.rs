@@ -8,7 +8,7 @@ use crate::engine::grouping::thread_label;
 use crate::question::error::QueryError;
 use crate::reports::latency::{not_recorded, parts};
 use crate::sentences::{def, say};
-use crate::study::latency::{Interval, IntervalId, IntervalType, Latency, Origin, Piece, ThreadDelays};
+use crate::study::latency::{DelayPiece, IntervalId, IntervalType, Latency, MeasuredInterval, Origin, ThreadDelays};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::stack_value;
 use crate::tables::notes::notes;
@@ -53,7 +53,7 @@ pub fn outlier(fold: &Fold<'_>) -> Result<View, QueryError> {
     Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
 }
 
-fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &Interval) -> Sentence {
+fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &MeasuredInterval) -> Sentence {
     let (length_ns, median_ns) = (interval.length_ns(), of.statistics.median_ns());
     let mut values = vec![
         ("name", of.name.clone().into()),
@@ -78,7 +78,7 @@ fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &Interval) -> Sentence
 }
 
 /// What the time over the median was for.
-fn split_line(of: &IntervalType, interval: Interval, delays: Option<&ThreadDelays>) -> Option<Sentence> {
+fn split_line(of: &IntervalType, interval: MeasuredInterval, delays: Option<&ThreadDelays>) -> Option<Sentence> {
     let outlier = of.explain(interval, delays);
     let Value::Parts(parts) = parts(&outlier) else { return None };
     let unexplained = ("unexplained", outlier.split.unexplained_ns);
@@ -92,10 +92,10 @@ fn split_line(of: &IntervalType, interval: Interval, delays: Option<&ThreadDelay
 struct Line {
     start_ns: u64,
     end_ns: u64,
-    piece: Option<Piece>,
+    piece: Option<DelayPiece>,
 }
 
-fn lines(interval: &Interval, delays: &ThreadDelays) -> Vec<Line> {
+fn lines(interval: &MeasuredInterval, delays: &ThreadDelays) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut at = interval.start_ns;
     let ran = |at: u64, to: u64, lines: &mut Vec<Line>| {
@@ -126,7 +126,7 @@ fn shorten(lines: &mut Vec<Line>, most: usize) -> usize {
     cut
 }
 
-fn row(fold: &Fold<'_>, interval: &Interval, line: &Line) -> Row {
+fn row(fold: &Fold<'_>, interval: &MeasuredInterval, line: &Line) -> Row {
     let (what, stack) = match line.piece {
         Some(piece) => described(fold, &piece),
         None => sampled(fold, interval, line),
@@ -144,7 +144,7 @@ fn row(fold: &Fold<'_>, interval: &Interval, line: &Line) -> Row {
 }
 
 /// What delayed a thread, in words, and where it was.
-fn described(fold: &Fold<'_>, piece: &Piece) -> (String, StackId) {
+fn described(fold: &Fold<'_>, piece: &DelayPiece) -> (String, StackId) {
     match piece.origin {
         Origin::Delay(row) => {
             let source = fold.trace.delays.delays.source[row].get();
@@ -176,7 +176,7 @@ fn described(fold: &Fold<'_>, piece: &Piece) -> (String, StackId) {
 }
 
 /// The code that ran: the place of the first sample there.
-fn sampled(fold: &Fold<'_>, interval: &Interval, line: &Line) -> (String, StackId) {
+fn sampled(fold: &Fold<'_>, interval: &MeasuredInterval, line: &Line) -> (String, StackId) {
     let events = fold.trace.events();
     let Some(thread) = interval.thread.get() else { return (String::new(), StackId::NONE) };
     let rows = events.samples.of(thread);

@@ -40,7 +40,7 @@ columns! {
 
 /// What is told of the waits that were ended alike.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct TransitionSums {
     wait_ns: u64,
     wait_count: u64,
     delay_ns: u64,
@@ -49,7 +49,7 @@ struct Sums {
 /// One row per waker, its place, woken thread and object; the most wait time first.
 pub fn transitions(fold: &Fold<'_>) -> View {
     type Key = (u8, ThreadId, StackId, ThreadId, ObjectId);
-    let mut sums: WordMap<Key, Sums> = WordMap::default();
+    let mut sums: WordMap<Key, TransitionSums> = WordMap::default();
     for (_, site, weights) in fold.selected_if(Site::is_wait) {
         let key = &site.key;
         let key = (key.waker_kind, key.waker, fold.stacks.shown(key.waker_stack), key.thread, key.object);
@@ -61,7 +61,7 @@ pub fn transitions(fold: &Fold<'_>) -> View {
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_unstable_by_key(|(key, sums)| (std::cmp::Reverse((sums.wait_ns, sums.wait_count)), *key));
     let cut = fold.query.limit_rows(&mut sums);
-    let row = |((kind, waker, stack, woken, object), sums): &(Key, Sums)| {
+    let row = |((kind, waker, stack, woken, object), sums): &(Key, TransitionSums)| {
         let waker = match WakerKind::from_code(*kind) {
             WakerKind::Thread => thread_label(fold, *waker),
             kind => format!("[{}]", kind.id()),

@@ -6,7 +6,7 @@ use dwell_model::{ObjectId, ObjectType, StackId};
 use dwell_view::{Value, View};
 
 use crate::engine::fold::Fold;
-use crate::engine::grouping::{Groups, Node};
+use crate::engine::grouping::{GroupNode, Groups};
 use crate::measure::distribution::Distribution;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
@@ -79,14 +79,14 @@ pub fn waits(fold: &Fold<'_>) -> View {
     view
 }
 
-fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &Node) -> Distribution {
+fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &GroupNode) -> Distribution {
     lengths.get(&ObjectId::from_raw(node.key)).cloned().unwrap_or_default()
 }
 
 fn cells(
     groups: &Groups<'_, '_>,
     fold: &Fold<'_>,
-    (index, node): (usize, &Node),
+    (index, node): (usize, &GroupNode),
     (lengths, acquired): (&Distribution, &BTreeMap<ObjectId, Distribution>),
 ) -> Vec<Value> {
     let quantile = |of: Option<&Distribution>, quantile| {
@@ -117,7 +117,7 @@ fn cells(
 }
 
 /// Calls that blocked to take what the group is of, and how often one waited again; where the trace tells.
-fn calls(fold: &Fold<'_>, node: &Node) -> Option<(u64, u64)> {
+fn calls(fold: &Fold<'_>, node: &GroupNode) -> Option<(u64, u64)> {
     let is_taken = object_type(fold, node).is_some_and(ObjectType::is_taken);
     if !is_taken || !acquisitions::are_known(fold.trace) {
         return None;
@@ -128,7 +128,7 @@ fn calls(fold: &Fold<'_>, node: &Node) -> Option<(u64, u64)> {
 }
 
 /// The type that all waits of the group are on.
-fn object_type(fold: &Fold<'_>, node: &Node) -> Option<ObjectType> {
+fn object_type(fold: &Fold<'_>, node: &GroupNode) -> Option<ObjectType> {
     let mut types = node.sites.iter().map(|site| fold.object_type(fold.sites[*site as usize].key.object));
     let first = types.next()?;
     types.all(|kind| kind == first).then_some(first)

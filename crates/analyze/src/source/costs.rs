@@ -9,7 +9,7 @@ use crate::source::cost::Cost;
 use crate::source::subject::Subject;
 
 /// A line: file, number, and the inlined function that it is of.
-pub type Line<'t> = (&'t str, u32, Option<&'t str>);
+pub type CostLine<'t> = (&'t str, u32, Option<&'t str>);
 
 /// Which instruction an address on a stack means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub type Address = (ModuleId, u64, Means);
 #[derive(Default)]
 pub struct Costs<'t> {
     /// By line.
-    pub lines: BTreeMap<Line<'t>, Cost>,
+    pub lines: BTreeMap<CostLine<'t>, Cost>,
     /// By address.
     pub addresses: BTreeMap<Address, Cost>,
     /// Of all stacks that go through the subject, each once.
@@ -77,7 +77,7 @@ impl<'t> Costs<'t> {
         let shown = || {
             chain.iter().enumerate().skip(leaf).filter(|(_, frame)| fold.query.inlines || !frames.inlined[frame.row])
         };
-        let (mut lines, mut calls) = (BTreeMap::<Line<'t>, Cost>::new(), BTreeMap::<Address, Cost>::new());
+        let (mut lines, mut calls) = (BTreeMap::<CostLine<'t>, Cost>::new(), BTreeMap::<Address, Cost>::new());
         let mut total = Cost::default();
         for (at, frame) in shown().filter(|(_, frame)| is_subject(frame)) {
             let part =

@@ -7,7 +7,7 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction as 
 use crate::source::asked::Syntax;
 
 /// A decoded instruction.
-pub struct Line {
+pub struct InstructionLine {
     /// Address in its ELF file.
     pub address: u64,
     /// Machine code.
@@ -21,7 +21,7 @@ pub struct Line {
 }
 
 /// The instructions of row `row` of the listed code.
-pub fn disassemble(tables: &CodeTables, row: usize, syntax: Syntax) -> Vec<Line> {
+pub fn disassemble(tables: &CodeTables, row: usize, syntax: Syntax) -> Vec<InstructionLine> {
     let code = &tables.code;
     let (bytes, start, module) = (&code.bytes[row], code.address[row], code.module[row]);
     let mut formatter = formatter(syntax);
@@ -31,7 +31,7 @@ pub fn disassemble(tables: &CodeTables, row: usize, syntax: Syntax) -> Vec<Line>
         let bytes = bytes.get(from..from.saturating_add(instruction.len())).unwrap_or_default().to_vec();
         let mut text = String::new();
         formatter.format(&instruction, &mut text);
-        lines.push(Line {
+        lines.push(InstructionLine {
             address: instruction.ip(),
             bytes,
             text,

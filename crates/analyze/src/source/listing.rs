@@ -60,7 +60,7 @@ struct Reader<'t> {
 }
 
 /// A place in source: function, file and line.
-type Place<'t> = (&'t str, &'t str, u32);
+type SourcePlace<'t> = (&'t str, &'t str, u32);
 
 impl<'t> Reader<'t> {
     /// The listed code that is of the subject, or that the subject is inlined into.
@@ -88,7 +88,7 @@ impl<'t> Reader<'t> {
     }
 
     /// What row `line` of the lines comes from: the code's function, then what is inlined there, outermost first.
-    fn places(&self, line: usize) -> Vec<Place<'t>> {
+    fn places(&self, line: usize) -> Vec<SourcePlace<'t>> {
         let (lines, inlines) = (&self.tables.lines, &self.tables.inlines);
         let mut places = Vec::new();
         let (mut file, mut number, mut inline) = (lines.file[line], lines.line[line], lines.inline[line]);
@@ -207,14 +207,14 @@ impl<'t> Reader<'t> {
         instructions
     }
 
-    fn is_part(&self, row: usize, places: &[Place<'_>]) -> bool {
+    fn is_part(&self, row: usize, places: &[SourcePlace<'_>]) -> bool {
         let code = &self.tables.code;
-        let has = |(function, file, _): &Place<'_>| self.subject.has(function, code.module[row], file);
+        let has = |(function, file, _): &SourcePlace<'_>| self.subject.has(function, code.module[row], file);
         places.iter().any(has) || (!self.subject.is_file && self.subject.has(&code.function[row], code.module[row], ""))
     }
 }
 
-fn instruction(line: disassembly::Line, places: &[Place<'_>], cost: Cost) -> Instruction {
+fn instruction(line: disassembly::InstructionLine, places: &[SourcePlace<'_>], cost: Cost) -> Instruction {
     let (file, number) = places.last().map_or(("", 0), |(_, file, line)| (*file, *line));
     let inlined = places.windows(2).map(|pair| Inlined {
         function: pair[1].0.to_owned(),
@@ -235,7 +235,7 @@ fn instruction(line: disassembly::Line, places: &[Place<'_>], cost: Cost) -> Ins
 
 /// The cost of each instruction. `of_range` has those of all addresses of a range, its end included.
 fn costs_of_instructions(
-    instructions: &[disassembly::Line],
+    instructions: &[disassembly::InstructionLine],
     of_range: impl Fn(u64, u64) -> Vec<(Address, Cost)>,
 ) -> Vec<Cost> {
     let mut costs = vec![Cost::default(); instructions.len()];

@@ -79,11 +79,11 @@ const COLLECT: &[&str] = &[
 
 /// Which functions collect garbage, each judged once.
 #[derive(Default)]
-pub struct Collectors {
+pub struct CollectorFunctions {
     memo: WordMap<u32, bool>,
 }
 
-impl Collectors {
+impl CollectorFunctions {
     /// Whether a thread collects garbage at `stack`.
     pub fn are_at(&mut self, stacks: &CallStacks<'_>, stack: StackId) -> bool {
         stacks.whole_chain(stack).any(|place| {

@@ -15,14 +15,14 @@ struct Pattern {
     /// Types of object that it is about; empty: any.
     types: &'static [T],
     /// Where the function must be.
-    place: Place,
+    place: StackPlace,
     /// Names of functions, demangled; `*` stands for any characters. `f < g`: f, called by g.
     functions: &'static [&'static str],
 }
 
 /// Where on the stack a pattern's function must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StackPlace {
     /// Among the system's frames at the leaf: the waiting call itself.
     Call,
     /// The function above the waiting call.
@@ -46,19 +46,19 @@ const PATTERNS: &[Pattern] = &[
     // Event loops: a set of descriptors is waited on for whatever comes.
     Pattern {
         types: POLL,
-        place: Place::Call,
+        place: StackPlace::Call,
         functions: &["epoll_wait", "epoll_pwait*", "__epoll_wait*", "*sys_epoll_wait", "*sys_epoll_pwait*", "ep_poll"],
     },
     // Accept loops.
     Pattern {
         types: &[T::Socket, T::Unknown],
-        place: Place::Call,
+        place: StackPlace::Call,
         functions: &["accept", "accept4", "__libc_accept*", "*sys_accept4", "*sys_accept", "inet_csk_accept"],
     },
     // poll and select are event loops only in a library's loop; else they wait for one answer.
     Pattern {
         types: POLL,
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "event_base_loop",
             "event_base_dispatch",
@@ -89,7 +89,7 @@ const PATTERNS: &[Pattern] = &[
     // Threads that handle signals.
     Pattern {
         types: &[T::Signal, T::Unknown],
-        place: Place::Call,
+        place: StackPlace::Call,
         functions: &[
             "sigwait",
             "__sigwait",
@@ -104,7 +104,7 @@ const PATTERNS: &[Pattern] = &[
     // Timer threads.
     Pattern {
         types: &[T::Sleep, T::Timer, T::ConditionVariable, T::Signal],
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "timer_helper_thread",
             "timer_sigev_thread",
@@ -117,7 +117,7 @@ const PATTERNS: &[Pattern] = &[
     // Thread pools of C and C++.
     Pattern {
         types: POOL,
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "g_thread_pool_wait_for_new_task",
             "QThreadPoolThread::run*",
@@ -160,13 +160,13 @@ const PATTERNS: &[Pattern] = &[
         ],
     },
     // Python's: a worker of concurrent.futures that waits for an item, with nothing of the program's in between.
-    Pattern { types: &[T::ConditionVariable, T::Mutex], place: Place::Caller, functions: &["_worker"] },
+    Pattern { types: &[T::ConditionVariable, T::Mutex], place: StackPlace::Caller, functions: &["_worker"] },
     // multiprocessing's: the thread that sends what is put into a queue.
-    Pattern { types: &[T::ConditionVariable], place: Place::Near, functions: &["Condition.wait < Queue._feed"] },
+    Pattern { types: &[T::ConditionVariable], place: StackPlace::Near, functions: &["Condition.wait < Queue._feed"] },
     // oneTBB: workers without work leave their arena and sleep.
     Pattern {
         types: POOL,
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "tbb::detail::r1::rml::private_worker::run*",
             "tbb::detail::r1::rml::internal::thread_monitor::*",
@@ -176,13 +176,13 @@ const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         types: &[T::TbbScheduler],
-        place: Place::Anywhere,
+        place: StackPlace::Anywhere,
         functions: &["*private_worker::run*", "*private_worker::thread_routine*"],
     },
     // Rust.
     Pattern {
         types: &[],
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "rayon_core::sleep::Sleep::sleep*",
             "rayon_core::registry::WorkerThread::wait_until*",
@@ -195,7 +195,7 @@ const PATTERNS: &[Pattern] = &[
     // Go: a thread without a goroutine.
     Pattern {
         types: &[],
-        place: Place::Anywhere,
+        place: StackPlace::Anywhere,
         functions: &[
             "runtime.stopm",
             "runtime.sysmon",
@@ -207,7 +207,7 @@ const PATTERNS: &[Pattern] = &[
     // The JVM's own threads without work.
     Pattern {
         types: &[],
-        place: Place::Near,
+        place: StackPlace::Near,
         functions: &[
             "WorkerThread::run*",
             "GangWorker::*",
@@ -273,10 +273,10 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
         return false;
     }
     let holds = |pattern: &Pattern| match pattern.place {
-        Place::Call => found(pattern, &places[..call]),
-        Place::Caller => found(pattern, &places[call..places.len().min(call + 1)]),
-        Place::Near => found(pattern, &places[..near]),
-        Place::Anywhere => found(pattern, &places),
+        StackPlace::Call => found(pattern, &places[..call]),
+        StackPlace::Caller => found(pattern, &places[call..places.len().min(call + 1)]),
+        StackPlace::Near => found(pattern, &places[..near]),
+        StackPlace::Anywhere => found(pattern, &places),
     };
     PATTERNS.iter().any(|pattern| (pattern.types.is_empty() || pattern.types.contains(&object)) && holds(pattern))
 }

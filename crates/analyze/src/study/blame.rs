@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use dwell_model::{ObjectId, StackId};
 
 use crate::engine::fold::Fold;
-use crate::study::holding::{Held, Holder, Holding};
+use crate::study::holding::{Holder, HolderPart, Holding};
 use crate::study::intervals::Activity;
-use crate::study::thread_index::{Piece, ThreadIndex};
+use crate::study::thread_index::{ThreadIndex, ThreadPiece};
 
 /// Pieces of holders' time looked at for a report, at most: the longest waits come first, the rest is left out and
 /// told.
@@ -123,10 +123,10 @@ fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
     blame.seen_ns = blame.seen_ns.saturating_add(inside_ns(fold, row));
     blame.told |= key.holder().is_some();
     let (mut work, mut last) = (0, None);
-    let mut tell = |held: Held| {
+    let mut tell = |held: HolderPart| {
         let inside: Vec<(u64, u64)> = fold.windows.clip(held.from, held.to).collect();
         for (from, to) in inside.into_iter().rev() {
-            work += add(study, Held { from, to, ..held }, blame, &mut last);
+            work += add(study, HolderPart { from, to, ..held }, blame, &mut last);
         }
     };
     if study.holding.knows(object) {
@@ -135,13 +135,13 @@ fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
         let to = from.saturating_add(wait_ns);
         let ender = key.waker().get().filter(|thread| *thread < fold.trace.threads.tid.len());
         let ender = key.holder().get().or(ender).filter(|thread| key.thread().get() != Some(*thread));
-        tell(Held { from, to, holder: ender.map_or(Holder::Outside, Holder::Thread) });
+        tell(HolderPart { from, to, holder: ender.map_or(Holder::Outside, Holder::Thread) });
     }
     work
 }
 
 /// Adds what the holder did in a part of a wait. Returns the work done.
-fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<HolderActivity>) -> usize {
+fn add(study: &Study<'_, '_>, held: HolderPart, blame: &mut Blame, last: &mut Option<HolderActivity>) -> usize {
     let mut time = held.to;
     let mut work = 1;
     let thread = match held.holder {
@@ -157,8 +157,8 @@ fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<H
     };
     while time > held.from {
         let Some(piece) = study.index.before(thread, time) else { break };
-        let cut = Piece { from: piece.from.max(held.from), to: piece.to.min(time), ..piece };
-        let mut tell = |piece: Piece| count(study.fold, piece, blame, last);
+        let cut = ThreadPiece { from: piece.from.max(held.from), to: piece.to.min(time), ..piece };
+        let mut tell = |piece: ThreadPiece| count(study.fold, piece, blame, last);
         work += match cut.activity {
             Activity::Running => study.index.split_running(thread, cut, &mut tell),
             _ => {
@@ -174,7 +174,7 @@ fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<H
     work
 }
 
-fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<HolderActivity>) {
+fn count(fold: &Fold<'_>, piece: ThreadPiece, blame: &mut Blame, last: &mut Option<HolderActivity>) {
     let doing = match piece.activity {
         Activity::Running => HolderActivity::Running(fold.stacks.shown(piece.stack)),
         Activity::Runnable => HolderActivity::Runnable,

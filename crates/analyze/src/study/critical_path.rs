@@ -15,7 +15,7 @@ use dwell_store::{Trace, WordMap};
 use dwell_work::{parallel, stop};
 
 use crate::study::intervals::Activity;
-use crate::study::thread_index::{Piece, Reached, ThreadIndex};
+use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
 
 /// A segment of the path; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Segment {
     /// The thread; none where no thread of the program is on the path.
     pub thread: Option<usize>,
     /// What it did there: running time is split by samples. `row` is its off-CPU row.
-    pub piece: Piece,
+    pub piece: ThreadPiece,
 }
 
 /// A wait that the path went around, by way of the waker.
@@ -111,7 +111,7 @@ struct Walker<'a, 't, F> {
     /// Where the path last looked at each thread.
     reached: Vec<Reached>,
     /// Pieces of the running time at hand.
-    samples: Vec<Piece>,
+    samples: Vec<ThreadPiece>,
 }
 
 impl<'a, 't, F: Follower> Walker<'a, 't, F> {
@@ -146,13 +146,13 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
     }
 
     /// What a thread did before the time at hand.
-    fn before(&mut self, thread: usize) -> Option<Piece> {
+    fn before(&mut self, thread: usize) -> Option<ThreadPiece> {
         self.index.before_from(thread, self.time, &mut self.reached[thread])
     }
 
     /// One interval of the thread at hand; returns the thread with which the path goes on.
-    fn step(&mut self, thread: usize, piece: Piece, bound: u64) -> usize {
-        let cut = Piece { from: piece.from.max(bound), to: self.time.min(piece.to), ..piece };
+    fn step(&mut self, thread: usize, piece: ThreadPiece, bound: u64) -> usize {
+        let cut = ThreadPiece { from: piece.from.max(bound), to: self.time.min(piece.to), ..piece };
         let ended_here = piece.activity == Activity::Waiting && piece.to == self.time;
         let waker = piece.row.filter(|_| ended_here).and_then(|row| self.waker(thread, row));
         if let Some((waker, row)) = waker {
@@ -190,7 +190,7 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
 
     /// Time down to `bound` in which no thread of the program is on the path.
     fn outside(&mut self, bound: u64) {
-        let piece = Piece {
+        let piece = ThreadPiece {
             activity: Activity::Waiting,
             from: bound,
             to: self.time,
@@ -208,7 +208,7 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
         self.time = time;
     }
 
-    fn segment(&mut self, thread: Option<usize>, piece: Piece) {
+    fn segment(&mut self, thread: Option<usize>, piece: ThreadPiece) {
         let Some(of) = thread.filter(|_| piece.activity == Activity::Running) else {
             return self.follower.segment(Segment { thread, piece });
         };

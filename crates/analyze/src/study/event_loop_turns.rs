@@ -147,7 +147,7 @@ enum Sign {
 }
 
 /// Reads the turns of threads.
-pub struct Reader<'f, 't> {
+pub struct TurnReader<'f, 't> {
     fold: &'f Fold<'t>,
     idle: IdleWaits,
     /// Where the loop waited last.
@@ -156,7 +156,7 @@ pub struct Reader<'f, 't> {
     pub path: Rc<[FunctionId]>,
 }
 
-impl<'f, 't> Reader<'f, 't> {
+impl<'f, 't> TurnReader<'f, 't> {
     /// A reader of the fold's trace.
     pub fn new(fold: &'f Fold<'t>) -> Self {
         Self { fold, idle: IdleWaits::default(), polled: StackId::NONE, path: Rc::new([]) }

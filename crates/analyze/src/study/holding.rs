@@ -39,7 +39,7 @@ struct Lock {
 
 /// A part of a wait with the thread that held the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HolderPart {
     /// Start, ns.
     pub from: u64,
     /// End, ns.
@@ -108,12 +108,12 @@ impl<'f, 't> Holding<'f, 't> {
     }
 
     /// Tells who held the lock during the wait `row`, the latest first: the parts fill the wait.
-    pub fn tell(&self, row: usize, mut tell: impl FnMut(Held)) {
+    pub fn tell(&self, row: usize, mut tell: impl FnMut(HolderPart)) {
         let Some(lock) = self.locks.get(&self.fold.object_of(row)) else { return };
         let from = self.fold.trace.events().off_cpu.start_ns(row);
         let (mut to, mut by) = (woken_at(self.fold, row), self.holder_at_end(row));
         let before = lock.releases.partition_point(|release| release.time_ns < to);
-        let mut told = |held: Held| {
+        let mut told = |held: HolderPart| {
             if held.from < held.to {
                 tell(held);
             }
@@ -137,7 +137,13 @@ impl<'f, 't> Holding<'f, 't> {
     }
 
     /// From a release to the next one, at `to` by `by`.
-    fn after_release(&self, lock: &Lock, release: &Release, (to, by): (u64, Holder), tell: &mut impl FnMut(Held)) {
+    fn after_release(
+        &self,
+        lock: &Lock,
+        release: &Release,
+        (to, by): (u64, Holder),
+        tell: &mut impl FnMut(HolderPart),
+    ) {
         let from = release.time_ns;
         let since = match by {
             Holder::Thread(by) if by != release.woken => {
@@ -145,13 +151,13 @@ impl<'f, 't> Holding<'f, 't> {
             }
             _ => from,
         };
-        tell(Held { from: since, to, holder: by });
+        tell(HolderPart { from: since, to, holder: by });
         // The lock is free, but only the woken thread knows.
-        tell(Held { from, to: since, holder: Holder::Thread(release.woken) });
+        tell(HolderPart { from, to: since, holder: Holder::Thread(release.woken) });
     }
 
     /// From the begin of the wait `row` to the first release in it.
-    fn at_begin(&self, lock: &Lock, row: usize, (from, to, by): (u64, u64, Holder), tell: &mut impl FnMut(Held)) {
+    fn at_begin(&self, lock: &Lock, row: usize, (from, to, by): (u64, u64, Holder), tell: &mut impl FnMut(HolderPart)) {
         let first = owner(self.fold, row).map_or(Holder::Unknown, Holder::Thread);
         let (since, last) = match by {
             _ if by == first => (from, by),
@@ -160,8 +166,8 @@ impl<'f, 't> Holding<'f, 't> {
             Holder::Thread(thread) => (self.runs_since(thread, from, to), by),
             Holder::Outside => (from, by),
         };
-        tell(Held { from: since, to, holder: last });
-        tell(Held { from, to: since, holder: first });
+        tell(HolderPart { from: since, to, holder: last });
+        tell(HolderPart { from, to: since, holder: first });
     }
 
     /// When the thread that `release` woke waits for the lock again, before `to`: then another one has it.

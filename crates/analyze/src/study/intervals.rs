@@ -15,7 +15,7 @@ pub enum Activity {
 
 /// One interval of a thread; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct ThreadInterval {
     /// Row of the thread.
     pub thread: usize,
     /// What it does.
@@ -29,18 +29,18 @@ pub struct Interval {
 }
 
 /// Tells every interval of every thread, each thread's in order of time, within the threads' lives.
-pub fn for_each_interval(trace: &Trace, mut tell: impl FnMut(Interval)) {
+pub fn for_each_interval(trace: &Trace, mut tell: impl FnMut(ThreadInterval)) {
     for thread in 0..trace.threads.tid.len() {
         for_each_of(trace, thread, &mut tell);
     }
 }
 
-fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(Interval)) {
+fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(ThreadInterval)) {
     let (mut reached, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
     let off_cpu = &trace.events().off_cpu;
     let mut emit = |activity: Activity, (from, to): (u64, u64), row: Option<usize>| {
         if from < to {
-            tell(Interval { thread, activity, from, to, row });
+            tell(ThreadInterval { thread, activity, from, to, row });
         }
     };
     for row in off_cpu.of(thread) {

@@ -9,7 +9,7 @@ use crate::study::intervals::Activity;
 
 /// A piece of a thread's time in which it did one thing in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ThreadPiece {
     /// What it did.
     pub activity: Activity,
     /// Start, ns.
@@ -80,14 +80,14 @@ impl<'t> ThreadIndex<'t> {
 
     /// The interval of `thread` that ends at or after `time` and begins before it; `None` before its start and after
     /// its end. Running time is one piece, not split by samples.
-    pub fn before(&self, thread: usize, time: u64) -> Option<Piece> {
+    pub fn before(&self, thread: usize, time: u64) -> Option<ThreadPiece> {
         let off_cpu = &self.events.off_cpu;
         let rows = off_cpu.of(thread);
         self.piece(thread, time, off_cpu.partition_point(rows, |start| start < time))
     }
 
     /// The same for times that are near one another.
-    pub fn before_from(&self, thread: usize, time: u64, reached: &mut Reached) -> Option<Piece> {
+    pub fn before_from(&self, thread: usize, time: u64, reached: &mut Reached) -> Option<ThreadPiece> {
         let off_cpu = &self.events.off_cpu;
         let near = near(off_cpu.of(thread), reached.row, |row| off_cpu.start_ns(row) < time);
         reached.row = off_cpu.partition_point(near, |start| start < time);
@@ -108,7 +108,7 @@ impl<'t> ThreadIndex<'t> {
     }
 
     /// What `thread` did before `time`, of which `behind` is the first row that does not begin before it.
-    fn piece(&self, thread: usize, time: u64, behind: usize) -> Option<Piece> {
+    fn piece(&self, thread: usize, time: u64, behind: usize) -> Option<ThreadPiece> {
         let (start, end) = (self.trace.threads.start_ns[thread], self.trace.threads.end_ns[thread]);
         if time <= start || time > end {
             return None;
@@ -116,7 +116,8 @@ impl<'t> ThreadIndex<'t> {
         let off_cpu = &self.events.off_cpu;
         let rows = off_cpu.of(thread);
         let next = if behind < rows.end { off_cpu.start_ns(behind).min(end) } else { end };
-        let running = |from| Piece { activity: Activity::Running, from, to: next, row: None, stack: StackId::NONE };
+        let running =
+            |from| ThreadPiece { activity: Activity::Running, from, to: next, row: None, stack: StackId::NONE };
         if behind == rows.start {
             return Some(running(start));
         }
@@ -129,9 +130,9 @@ impl<'t> ThreadIndex<'t> {
         Some(if time > ran {
             running(ran)
         } else if time > woken {
-            Piece { activity: Activity::Runnable, from: woken, to: ran, row: Some(row), stack }
+            ThreadPiece { activity: Activity::Runnable, from: woken, to: ran, row: Some(row), stack }
         } else {
-            Piece { activity: Activity::Waiting, from, to: woken, row: Some(row), stack }
+            ThreadPiece { activity: Activity::Waiting, from, to: woken, row: Some(row), stack }
         })
     }
 
@@ -158,13 +159,19 @@ impl<'t> ThreadIndex<'t> {
 
     /// Splits a running piece by samples, each of which stands for the running time since the one before it, the last
     /// one for what follows too. Returns the number of parts: the work done.
-    pub fn split_running(&self, thread: usize, run: Piece, tell: &mut impl FnMut(Piece)) -> usize {
+    pub fn split_running(&self, thread: usize, run: ThreadPiece, tell: &mut impl FnMut(ThreadPiece)) -> usize {
         let samples = &self.events.samples;
         self.split_at(thread, run, samples.partition_point(samples.of(thread), |time| time <= run.from), tell)
     }
 
     /// The same for pieces that are near one another.
-    pub fn split_running_from(&self, thread: usize, run: Piece, reached: &mut Reached, tell: &mut impl FnMut(Piece)) {
+    pub fn split_running_from(
+        &self,
+        thread: usize,
+        run: ThreadPiece,
+        reached: &mut Reached,
+        tell: &mut impl FnMut(ThreadPiece),
+    ) {
         let samples = &self.events.samples;
         let near = near(samples.of(thread), reached.sample, |row| samples.time_ns(row) <= run.from);
         reached.sample = samples.partition_point(near, |time| time <= run.from);
@@ -172,19 +179,19 @@ impl<'t> ThreadIndex<'t> {
     }
 
     /// Splits a running piece by the samples from `first`, the first one behind its start.
-    fn split_at(&self, thread: usize, run: Piece, first: usize, tell: &mut impl FnMut(Piece)) -> usize {
+    fn split_at(&self, thread: usize, run: ThreadPiece, first: usize, tell: &mut impl FnMut(ThreadPiece)) -> usize {
         let samples = &self.events.samples;
         let rows = samples.of(thread);
         let stack_of = |row: usize| self.events.key(samples.key(row)).stack();
         let Some(last) = rows.clone().next_back() else {
-            tell(Piece { stack: self.left_at(thread, run.to), ..run });
+            tell(ThreadPiece { stack: self.left_at(thread, run.to), ..run });
             return 1;
         };
         let (mut from, mut count) = (run.from, 0);
         for row in first..rows.end {
             let to = samples.time_ns(row).min(run.to);
             if from < to {
-                tell(Piece { from, to, stack: stack_of(row), ..run });
+                tell(ThreadPiece { from, to, stack: stack_of(row), ..run });
                 count += 1;
             }
             from = to;
@@ -192,7 +199,7 @@ impl<'t> ThreadIndex<'t> {
                 return count;
             }
         }
-        tell(Piece { from, stack: stack_of(last), ..run });
+        tell(ThreadPiece { from, stack: stack_of(last), ..run });
         count + 1
     }
 

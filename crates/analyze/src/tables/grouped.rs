@@ -4,7 +4,7 @@ use dwell_model::{MetricDef, StackId};
 use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
-use crate::engine::grouping::{Groups, Node};
+use crate::engine::grouping::{GroupNode, Groups};
 use crate::measure::metrics::{column, metric, value};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
@@ -78,7 +78,7 @@ pub struct Table<'g, 'f, 't> {
 
 impl Table<'_, '_, '_> {
     /// The table; `more` columns with their cells stand behind the metrics.
-    pub fn view(&self, more: Vec<Column>, cells: impl Fn(usize, &Node) -> Vec<Value>) -> View {
+    pub fn view(&self, more: Vec<Column>, cells: impl Fn(usize, &GroupNode) -> Vec<Value>) -> View {
         let mut columns = name_columns(self.levels);
         columns.extend(self.metrics.iter().map(|metric| column(metric)));
         columns.extend(more);

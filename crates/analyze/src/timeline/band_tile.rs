@@ -1,6 +1,6 @@
 //! One drawn band: segments in order of time, and samples.
 
-use crate::history::pieces::Piece;
+use crate::history::pieces::HistoryPiece;
 use crate::history::states::TimelineState;
 
 /// A segment stands for several intervals: the state with the most time is shown.
@@ -30,7 +30,7 @@ pub struct BandTile {
 }
 
 impl BandTile {
-    pub(super) fn push(&mut self, piece: Piece, flags: u8) {
+    pub(super) fn push(&mut self, piece: HistoryPiece, flags: u8) {
         let state = piece.state.index() as u8;
         let last = self.state.len().wrapping_sub(1);
         // Neighbours that stand for many already lose nothing by being one, and what samples or buckets cut is one.
@@ -76,7 +76,7 @@ impl BandTile {
     }
 
     fn push_pause(&mut self, (from, to): (u64, u64)) {
-        self.push(Piece { state: TimelineState::Paused, from, to, object: u32::MAX, row: None }, 0);
+        self.push(HistoryPiece { state: TimelineState::Paused, from, to, object: u32::MAX, row: None }, 0);
     }
 
     /// A segment of another band, with these ends.

@@ -6,7 +6,7 @@ use dwell_store::tables::CounterValues;
 use dwell_view::answer;
 
 use crate::analysis::Analysis;
-use crate::history::counter_rows::Rows;
+use crate::history::counter_rows::CounterCourse;
 
 answer! {
     /// One counter in a part of the time. Columns of equal length, one value per pixel; null before its first value.
@@ -70,7 +70,12 @@ pub fn counters(
     CounterCurves { from, to, counters: curves.collect() }
 }
 
-fn curve(trace: &Trace, counter: usize, of_counter: &Rows, (from, to, width): (u64, u64, usize)) -> CounterCurve {
+fn curve(
+    trace: &Trace,
+    counter: usize,
+    of_counter: &CounterCourse,
+    (from, to, width): (u64, u64, usize),
+) -> CounterCurve {
     let (about, values) = (&trace.annotations.counters, &trace.annotations.counter_values);
     let (rows, range) = (&of_counter.rows[..], of_counter.range);
     let value = |row: &u32| values.value[*row as usize];

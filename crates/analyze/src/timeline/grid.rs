@@ -7,7 +7,7 @@ use dwell_work::parallel;
 use crate::analysis::Analysis;
 use crate::history::band_kind::BandKind;
 use crate::history::groups::{GroupBucket, together};
-use crate::history::pieces::{Piece, for_each_off_cpu, for_each_piece, for_each_run};
+use crate::history::pieces::{HistoryPiece, for_each_off_cpu, for_each_piece, for_each_run};
 use crate::history::pyramid::BUCKETS;
 use crate::history::states::{STATES, TimelineState, shown};
 use crate::timeline::band_tile::{BandTile, MANY};
@@ -101,14 +101,14 @@ impl Grid {
             let states = cell.times.iter().filter(|ns| **ns > 0).count();
             let full = !is_sliced && cell.times.iter().sum::<u64>() >= to - from;
             let flags = if states > 1 || !full { MANY } else { 0 };
-            join(&mut band, Piece { state, from, to, object: cell.owner.1, row: None }, flags);
+            join(&mut band, HistoryPiece { state, from, to, object: cell.owner.1, row: None }, flags);
         }
         band
     }
 }
 
 /// Appends a segment, or makes the last one longer.
-fn join(band: &mut BandTile, piece: Piece, flags: u8) {
+fn join(band: &mut BandTile, piece: HistoryPiece, flags: u8) {
     let last = band.end.len().wrapping_sub(1);
     let joins = band.end.last() == Some(&piece.from)
         && band.state[last] == piece.state.index() as u8
@@ -170,7 +170,7 @@ pub(crate) fn coarse_band(
         let (from, to) = (pyramids.edge(begin).max(from), pyramids.edge(end).min(to));
         if from < to {
             let flags = if is_pure { 0 } else { MANY };
-            join(&mut band, Piece { state, from, to, object, row: None }, flags);
+            join(&mut band, HistoryPiece { state, from, to, object, row: None }, flags);
         }
     }
     Some(band)

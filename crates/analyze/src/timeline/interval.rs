@@ -4,7 +4,7 @@ use dwell_model::{Outcome, Reason, Syscall, WakerKind};
 use dwell_view::answer;
 
 use crate::analysis::Analysis;
-use crate::history::pieces::{Piece, for_each_piece};
+use crate::history::pieces::{HistoryPiece, for_each_piece};
 use crate::question::query::Query;
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::{StackFrame, frames};
@@ -53,7 +53,7 @@ answer! {
 pub fn interval_at(analysis: &Analysis, query: &Query, thread: u32, time: u64) -> Option<IntervalInfo> {
     let mut found = None;
     for_each_piece(analysis, thread as usize, (time, time.saturating_add(1)), |piece| found = found.or(Some(piece)));
-    let piece: Piece = found?;
+    let piece: HistoryPiece = found?;
     let stacks = CallStacks::new(&analysis.trace, query);
     let info = match piece.row {
         Some(row) => off_cpu(analysis, &stacks, row),

@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::history::band_kind::BandKind;
-use crate::history::pieces::{Piece, for_each_piece};
+use crate::history::pieces::{HistoryPiece, for_each_piece};
 use crate::history::pyramid::ThreadBucket;
 use crate::history::states::{STATES, TimelineState};
 use crate::question::windows::pauses;
@@ -125,7 +125,7 @@ fn push_group(band: &mut BandTile, group: &[ThreadBucket], (from, to): (u64, u64
     let state = TimelineState::ALL[most];
     let object = if state.is_running() { u32::MAX } else { object.1 };
     let is_pure = group.iter().all(|bucket| bucket.is_pure != 0) && times.iter().filter(|time| **time > 0).count() == 1;
-    band.push(Piece { state, from, to, object, row: None }, if is_pure { 0 } else { MANY });
+    band.push(HistoryPiece { state, from, to, object, row: None }, if is_pure { 0 } else { MANY });
     let samples: u32 = group.iter().map(|bucket| u32::from(bucket.samples)).sum();
     if samples > 0 {
         band.sample_time.push(from.midpoint(to));
@@ -171,7 +171,7 @@ impl Merger {
         Self { band, pixel_ns, from: 0, to: 0, pieces: 0, times: [0; STATES], longest }
     }
 
-    fn add(&mut self, piece: Piece) {
+    fn add(&mut self, piece: HistoryPiece) {
         let ns = piece.to - piece.from;
         if self.pieces > 0 && piece.from != self.to {
             self.flush();
@@ -202,7 +202,7 @@ impl Merger {
         }
         let most = (0..STATES).rev().max_by_key(|state| self.times[*state]).unwrap_or(0);
         let state = TimelineState::ALL[most];
-        let piece = Piece { state, from: self.from, to: self.to, object: self.longest[most].1, row: None };
+        let piece = HistoryPiece { state, from: self.from, to: self.to, object: self.longest[most].1, row: None };
         self.band.push(piece, if self.pieces > 1 { MANY } else { 0 });
         self.pieces = 0;
         self.times = [0; STATES];

@@ -11,7 +11,7 @@ use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::note_losses;
 use crate::clock::monotonic_ns;
-use crate::drain::drained::Drained;
+use crate::drain::drained::EventSink;
 use crate::drain::source::Source;
 use crate::kernel::perf::Mapping;
 use crate::options::Options;
@@ -63,7 +63,7 @@ pub(super) enum Ending {
 pub(super) struct Collection<'a> {
     pub(super) options: &'a Options,
     pub(super) source: Box<dyn Source + 'a>,
-    pub(super) drained: Rc<RefCell<Drained>>,
+    pub(super) drained: Rc<RefCell<EventSink>>,
     pub(super) mappings: Vec<Mapping>,
     pub(super) unwinding: Unwinding,
     pub(super) keeper: Keeper,

@@ -9,13 +9,13 @@ use super::collection::Collection;
 use super::manifest::note_losses;
 use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::drain::copies::walk_copies;
-use crate::drain::drained::Drained;
+use crate::drain::drained::EventSink;
 use crate::error::Result;
 use crate::machine::quotas_since;
 use crate::priority::restore_scheduling;
 use crate::programs::launch::Child;
 use crate::programs::proc;
-use crate::programs::process_lifetimes::Lives;
+use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::topics::system::System;
 
 /// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
@@ -67,7 +67,7 @@ impl Collection<'_> {
     }
 
     /// Puts into the manifest what each part of the collection lost beside the source of records.
-    fn add_losses(&mut self, drained: &Drained) {
+    fn add_losses(&mut self, drained: &EventSink) {
         let manifest = &mut self.manifest;
         let lost = [
             (losses::STACK_COPIES_LOST, drained.copies_lost),
@@ -92,7 +92,7 @@ impl Collection<'_> {
 const NAMED: usize = 3;
 
 /// Says which processes of the launched program are still there: a daemon, or what it left in the background.
-fn running_on(lives: &Lives) -> Option<Notice> {
+fn running_on(lives: &ProcessLifetimes) -> Option<Notice> {
     let mut there: Vec<u32> = lives.living().collect();
     there.sort_unstable();
     let name = |pid: &u32| format!("{} ({pid})", proc::name(*pid).unwrap_or_default());

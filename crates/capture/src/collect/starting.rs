@@ -17,7 +17,7 @@ use super::recording::{outliers, recorder};
 use super::rights::{TO_START, looking, seed, settle_rights};
 use super::source;
 use crate::clock::{monotonic_ns, time_of_day};
-use crate::drain::drained::Drained;
+use crate::drain::drained::EventSink;
 use crate::drain::proc_maps_poller::LookedUp;
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
@@ -76,8 +76,8 @@ impl<'a> Opened<'a> {
     }
 
     /// Has the source hand out its records from now on.
-    fn connect(&mut self, recorder: Recorder, own_only: bool) -> Result<Rc<RefCell<Drained>>> {
-        let drained = Rc::new(RefCell::new(Drained::new(recorder, own_only)));
+    fn connect(&mut self, recorder: Recorder, own_only: bool) -> Result<Rc<RefCell<EventSink>>> {
+        let drained = Rc::new(RefCell::new(EventSink::new(recorder, own_only)));
         drained.borrow_mut().looked_up = (!self.source.sees_mappings()).then(LookedUp::default);
         self.source.connect(&drained)?;
         Ok(drained)

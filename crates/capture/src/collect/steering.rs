@@ -12,7 +12,7 @@ use super::manifest::note_losses;
 use super::recording::recorded_bytes;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::output::linked_result::{Parts, make};
+use crate::output::linked_result::{ResultParts, make};
 
 /// The folder of a result in which its snapshots are.
 const SNAPSHOTS: &str = "snapshots";
@@ -94,7 +94,8 @@ impl Collection<'_> {
         let held = self.folder.held();
         let all = if held.has(SNAPSHOTS) { held.folder(SNAPSHOTS) } else { held.make_folder(SNAPSHOTS, 0o777) }?;
         let name = format!("{:04}", self.snapshots);
-        let parts = Parts { spool: drained.recorder.folder(), modules: &self.modules, manifest: &manifest, trace: &[] };
+        let parts =
+            ResultParts { spool: drained.recorder.folder(), modules: &self.modules, manifest: &manifest, trace: &[] };
         make(&all, &name, &parts).inspect_err(|_| drop(all.remove(&name)))?;
         self.snapshots += 1;
         Ok(name)

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::kernel::perf::Mapping;
 use crate::output::recorder::Recorder;
 use crate::programs::belongings::Belongings;
-use crate::programs::process_lifetimes::Lives;
+use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::stacks::lock_owner::lock_owner;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
@@ -24,10 +24,10 @@ use crate::topics::itt;
 /// Registers, and a piece of the stack from the stack pointer on.
 pub type StackCopy = (RegistersRecord, Vec<u8>);
 
-pub struct Drained {
+pub struct EventSink {
     pub recorder: Recorder,
     pub failure: Option<Error>,
-    pub lives: Lives,
+    pub lives: ProcessLifetimes,
     pub threads: u64,
     pub exits: u64,
     pub last_exit_ns: u64,
@@ -53,13 +53,13 @@ pub struct Drained {
     pub looked_up: Option<LookedUp>,
 }
 
-impl Drained {
+impl EventSink {
     /// Nothing yet. `own_only` = of other users' programs not even their mappings may be written.
     pub fn new(recorder: Recorder, own_only: bool) -> Self {
         Self {
             recorder,
             failure: None,
-            lives: Lives::default(),
+            lives: ProcessLifetimes::default(),
             threads: 0,
             exits: 0,
             last_exit_ns: 0,
@@ -176,7 +176,7 @@ impl Drained {
 }
 
 /// Takes one record as a source hands it out.
-pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
+pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
     let Some(header) = prefix::<RecordHeader>(bytes) else { return };
     match header.kind {
         kind::REGISTERS | kind::STACK_COPY => drained.registers(header.kind, bytes),

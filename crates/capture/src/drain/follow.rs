@@ -3,17 +3,17 @@
 use dwell_store::raw::wire::{ExecRecord, RecordHeader, kind};
 
 use super::copies::walk_copies_of;
-use super::drained::Drained;
+use super::drained::EventSink;
 use super::process_events::News;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::programs::keeper::Keeper;
 use crate::programs::proc;
-use crate::programs::process_lifetimes::{Belongs, Lives};
+use crate::programs::process_lifetimes::{Belongs, ProcessLifetimes};
 use crate::stacks::unwinding::Unwinding;
 
 /// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
-pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
+pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
     if let Some(looked_up) = &mut drained.looked_up {
         let found = looked_up.look(&drained.news, now_ns);
         drained.mapped(found, now_ns);
@@ -49,7 +49,7 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
                 continue;
             }
             News::Program { pid } => {
-                let is_still = Lives::is_still(pid, time_ns);
+                let is_still = ProcessLifetimes::is_still(pid, time_ns);
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
                 drained.ended_programs.push((pid, time_ns));
@@ -71,7 +71,7 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
     Ok(())
 }
 
-fn write_belonging(pid: u32, now_ns: u64, drained: &mut Drained) {
+fn write_belonging(pid: u32, now_ns: u64, drained: &mut EventSink) {
     let text = drained.belongings.of(pid, now_ns);
     if !text.is_empty() {
         let header = RecordHeader { kind: kind::BELONGING, size: 0, tid: pid, time_ns: now_ns };
@@ -84,7 +84,7 @@ fn write_belonging(pid: u32, now_ns: u64, drained: &mut Drained) {
 fn end_process(
     tgid: u32,
     time_ns: u64,
-    drained: &mut Drained,
+    drained: &mut EventSink,
     unwinding: &mut Unwinding,
     keeper: &mut Keeper,
 ) -> Result<()> {
@@ -98,7 +98,7 @@ fn end_process(
 }
 
 /// What a launched program tells by its exec and its mappings, of processes that run already.
-pub fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
+pub fn describe_running(pids: &[u32], now_ns: u64, drained: &mut EventSink) {
     for &pid in pids {
         let mut exec = ExecRecord {
             h: RecordHeader { kind: kind::EXEC, size: 0, tid: pid, time_ns: now_ns },

@@ -12,7 +12,7 @@ use dwell_rights::Raised;
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayFacts, Rival};
 
-use super::drained::Drained;
+use super::drained::EventSink;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
 use crate::programs::keeper::Keeper;
@@ -40,7 +40,7 @@ pub trait Source {
     fn unwinding(&self) -> Result<Unwinding>;
 
     /// Hands records to `drained` from now on.
-    fn connect(&mut self, drained: &Rc<RefCell<Drained>>) -> Result<()>;
+    fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()>;
 
     /// What becomes readable when a round should not wait.
     fn wakers(&self) -> Vec<BorrowedFd<'_>>;

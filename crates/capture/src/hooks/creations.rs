@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, Object};
 
 use crate::error::Result;
 use crate::kernel::maps::map_of;
-use crate::topics::task_probes::{self, Found, Pinned};
+use crate::topics::task_probes::{self, FoundProbes, Pinned};
 
 /// What initialises an object that threads wait on; its first argument is the object's address. C11's `mtx_init` and
 /// `cnd_init` call these.
@@ -30,7 +30,7 @@ impl Creations {
         for file in files {
             let pinned = Pinned::open(file, false)?;
             let sites = dwell_probes::exported(&pinned.path, INITIALISERS)?;
-            let found = Found { probe: 0, name: "creation of locks".into(), file: pinned.path.clone(), sites };
+            let found = FoundProbes { probe: 0, name: "creation of locks".into(), file: pinned.path.clone(), sites };
             links.extend(task_probes::set(&[found], object, pids)?);
         }
         Ok(Self { links, too_many: map_of(object, "too_many_creations")? })

@@ -38,7 +38,7 @@ use crate::stacks::unwinding::{Python, Unwinding};
 use crate::topics::edges;
 use crate::topics::latency;
 use crate::topics::sockets::Sockets;
-use crate::topics::task_probes::{self, Found, Pinned, Places};
+use crate::topics::task_probes::{self, FoundProbes, Pinned, Places};
 
 /// Most ring memory, over all CPUs.
 const RING_BYTES: usize = 128 << 20;
@@ -219,7 +219,7 @@ impl Hooks {
             let pinned = Pinned::open(path, hooks.own_only)?;
             let site = dwell_probes::entry(&pinned.path, "dwell_itt_stack_caller")?;
             let found =
-                Found { probe: 0, name: "stack stitching".into(), file: pinned.path.clone(), sites: vec![site] };
+                FoundProbes { probe: 0, name: "stack stitching".into(), file: pinned.path.clone(), sites: vec![site] };
             let object = hooks.load_family("stitch")?;
             let links = task_probes::set(&[found], &object, None)?;
             Ok((object, links))

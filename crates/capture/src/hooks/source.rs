@@ -13,7 +13,7 @@ use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use super::families::Hooks;
 use crate::clock::monotonic_ns;
-use crate::drain::drained::{Drained, take_record};
+use crate::drain::drained::{EventSink, take_record};
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
 use crate::kernel::map_events::MapEvents;
@@ -56,7 +56,7 @@ impl Source for Bpf<'_> {
         self.hooks.unwinding()
     }
 
-    fn connect(&mut self, drained: &Rc<RefCell<Drained>>) -> Result<()> {
+    fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()> {
         let failed = |source| Error::Bpf { what: "opening the rings".into(), source };
         let mut builder = RingBufferBuilder::new();
         for ring in self.hooks.rings() {

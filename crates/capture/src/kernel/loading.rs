@@ -233,12 +233,12 @@ fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
 }
 
 /// What a program is attached to, when that is something of the kernel's that another kernel may lack.
-enum Place {
+enum AttachPoint {
     Tracepoint(String),
     Function(String),
 }
 
-impl Place {
+impl AttachPoint {
     fn of(section: &str) -> Option<Self> {
         match section.split_once('/')? {
             ("tp_btf" | "raw_tp", name) => Some(Self::Tracepoint(name.to_owned())),
@@ -255,8 +255,8 @@ impl Place {
     }
 }
 
-fn place(program: &OpenProgramMut<'_>) -> Option<Place> {
-    Place::of(program.section().to_str()?)
+fn place(program: &OpenProgramMut<'_>) -> Option<AttachPoint> {
+    AttachPoint::of(program.section().to_str()?)
 }
 
 /// The hook that a program NAME__WAY stands in for on kernels that lack what NAME is attached to.
@@ -280,7 +280,7 @@ fn leave_out_absent(open: &mut OpenObject) -> Option<Notice> {
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let Some(place) = place(&program).filter(|_| stands_in_for(&name).is_none()) else { continue };
-        if let (false, Place::Tracepoint(tracepoint)) = (place.is_in(types), place) {
+        if let (false, AttachPoint::Tracepoint(tracepoint)) = (place.is_in(types), place) {
             program.set_autoload(false);
             absent.push((name, tracepoint));
         }
@@ -291,7 +291,7 @@ fn leave_out_absent(open: &mut OpenObject) -> Option<Notice> {
         let is_wanted = absent.iter().any(|(absent, _)| absent == hook);
         let place = place(&program).filter(|_| is_wanted);
         let has_place = place.as_ref().is_some_and(|place| place.is_in(types));
-        if let Some(Place::Tracepoint(function) | Place::Function(function)) = place {
+        if let Some(AttachPoint::Tracepoint(function) | AttachPoint::Function(function)) = place {
             stand_ins.push(StandIn { hook: hook.to_owned(), function, has_place });
         }
         if !has_place {
@@ -333,7 +333,7 @@ fn leave_out(open: &mut OpenObject, refusal: &Refusal) -> Notice {
     let mut what = refusal.hook.clone();
     for mut program in open.progs_mut() {
         if program.name() == hook
-            && let Some(Place::Tracepoint(tracepoint)) = place(&program)
+            && let Some(AttachPoint::Tracepoint(tracepoint)) = place(&program)
         {
             what = tells(&tracepoint).to_owned();
         }

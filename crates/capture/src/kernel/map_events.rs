@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::kernel::perf::{
-    Attributes, CONFIG_DUMMY, FLAG_BUILD_ID, FLAG_DISABLED, FLAG_MMAP, FLAG_MMAP2, FLAG_SAMPLE_ID_ALL,
-    FLAG_USE_CLOCKID, FLAG_WATERMARK, Mapping, PAGE_BYTES, Place, RECORD_EXIT, RECORD_FORK, RECORD_LOST, RECORD_MMAP2,
+    Attributes, CONFIG_DUMMY, EventTarget, FLAG_BUILD_ID, FLAG_DISABLED, FLAG_MMAP, FLAG_MMAP2, FLAG_SAMPLE_ID_ALL,
+    FLAG_USE_CLOCKID, FLAG_WATERMARK, Mapping, PAGE_BYTES, RECORD_EXIT, RECORD_FORK, RECORD_LOST, RECORD_MMAP2,
     SAMPLE_TIME, TYPE_SOFTWARE, open, parse_mapping, read_u64, split_record,
 };
 use crate::machine;
@@ -127,9 +127,9 @@ impl Ring {
             ..Attributes::default()
         };
         let system = |source| Error::System { what: "perf_event_open for mappings", source };
-        let fd = open(&attributes, &Place::Cpu(cpu)).or_else(|_| {
+        let fd = open(&attributes, &EventTarget::Cpu(cpu)).or_else(|_| {
             attributes.flags &= !FLAG_BUILD_ID; // before 5.12
-            open(&attributes, &Place::Cpu(cpu))
+            open(&attributes, &EventTarget::Cpu(cpu))
         });
         let fd = fd.map_err(system)?;
         let (bytes, rights) = (data_bytes + PAGE_BYTES, libc::PROT_READ | libc::PROT_WRITE);

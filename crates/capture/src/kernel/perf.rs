@@ -59,7 +59,7 @@ pub struct Attributes {
 
 /// What an event belongs to.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum EventTarget {
     /// All threads on a CPU.
     Cpu(usize),
     /// A thread on every CPU.
@@ -69,11 +69,11 @@ pub enum Place {
 }
 
 /// Opens an event. Errors are those of perf_event_open(2).
-pub fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
+pub fn open(attributes: &Attributes, place: &EventTarget) -> io::Result<OwnedFd> {
     let (tid, cpu) = match *place {
-        Place::Cpu(cpu) => (-1, cpu as i64),
-        Place::Thread(tid) => (i64::from(tid), -1),
-        Place::ThreadOn(tid, cpu) => (i64::from(tid), cpu as i64),
+        EventTarget::Cpu(cpu) => (-1, cpu as i64),
+        EventTarget::Thread(tid) => (i64::from(tid), -1),
+        EventTarget::ThreadOn(tid, cpu) => (i64::from(tid), cpu as i64),
     };
     // SAFETY: `attributes` is a valid perf_event_attr of the size that it states.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attributes), tid, cpu, -1, OPEN_CLOEXEC) };
@@ -116,7 +116,7 @@ pub fn refusal(error: &io::Error) -> String {
 pub fn idle_event() -> io::Result<OwnedFd> {
     let (size, flags) = (size_of::<Attributes>() as u32, FLAG_DISABLED | FLAG_EXCLUDE_KERNEL);
     let attributes = Attributes { ty: TYPE_SOFTWARE, size, config: CONFIG_DUMMY, flags, ..Attributes::default() };
-    open(&attributes, &Place::Thread(0))
+    open(&attributes, &EventTarget::Thread(0))
 }
 
 /// A clock of thread `tid`, and one like it of every thread and process created from it on: fires every `interval_ns` of
@@ -131,7 +131,7 @@ pub fn sampling_clock(tid: u32, interval_ns: u64) -> io::Result<OwnedFd> {
             flags: FLAG_INHERIT,
             ..Attributes::default()
         },
-        &Place::Thread(tid),
+        &EventTarget::Thread(tid),
     )
 }
 
@@ -148,13 +148,16 @@ pub enum Fault {
 pub fn page_faults(cpu: usize, fault: Fault) -> io::Result<OwnedFd> {
     let config = if fault == Fault::Minor { CONFIG_MINOR_FAULTS } else { CONFIG_MAJOR_FAULTS };
     let size = size_of::<Attributes>() as u32;
-    open(&Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() }, &Place::Cpu(cpu))
+    open(
+        &Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() },
+        &EventTarget::Cpu(cpu),
+    )
 }
 
 /// What `cpu` executes of user code, by the device of type `ty`, which is told `config`.
 pub fn processor_trace(cpu: usize, ty: u32, config: u64) -> io::Result<OwnedFd> {
     let (size, flags) = (size_of::<Attributes>() as u32, FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR);
-    open(&Attributes { ty, size, config, flags, ..Attributes::default() }, &Place::Cpu(cpu))
+    open(&Attributes { ty, size, config, flags, ..Attributes::default() }, &EventTarget::Cpu(cpu))
 }
 
 /// A file that was mapped executable.

@@ -9,7 +9,7 @@ use dwell_store::{Folder, Manifest, ResultFolder};
 const TRACE_FILE: &str = "intel_pt.perf-data";
 
 /// What such a result is made of. Nobody may write to the files of the spool any more.
-pub struct Parts<'a> {
+pub struct ResultParts<'a> {
     /// The recording's spool.
     pub spool: &'a Folder,
     /// Files that were copied for it.
@@ -21,7 +21,7 @@ pub struct Parts<'a> {
 }
 
 /// Makes the result `name` in `all`. Returns the bytes that only it and the recording have of the spool.
-pub fn make(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<u64> {
+pub fn make(all: &Folder, name: &str, parts: &ResultParts<'_>) -> io::Result<u64> {
     let folder = ResultFolder::create_in(all, name).map_err(io::Error::other)?;
     let bytes = link_all(parts.spool, &folder.spool().map_err(io::Error::other)?)?;
     link_all(parts.modules, &folder.modules().map_err(io::Error::other)?)?;

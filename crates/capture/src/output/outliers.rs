@@ -8,11 +8,11 @@ use dwell_model::{Notice, losses, notice};
 use dwell_store::{Folder, Manifest, ResultFolder, State};
 
 use crate::error::Result;
-use crate::output::linked_result::{Parts, link_all, make};
+use crate::output::linked_result::{ResultParts, link_all, make};
 use crate::output::processor_trace::ProcessorTrace;
 use crate::output::recorder::Recorder;
 use crate::output::watch::{Outlier, Watch};
-use crate::programs::process_lifetimes::Lives;
+use crate::programs::process_lifetimes::ProcessLifetimes;
 
 /// How long after an outlier's end the recording goes on before it is kept: what came of it is in it too.
 const AFTER_NS: u64 = 100_000_000;
@@ -61,7 +61,7 @@ impl Outliers {
     }
 
     /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
-    pub fn is_due(&mut self, recorder: &mut Recorder, lives: &Lives, now_ns: u64) -> bool {
+    pub fn is_due(&mut self, recorder: &mut Recorder, lives: &ProcessLifetimes, now_ns: u64) -> bool {
         if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
             // Programs choose the times of what they announce: nothing ends later than now.
             let end_ns = found.end_ns.min(now_ns);
@@ -94,7 +94,7 @@ impl Outliers {
         let name = format!("{:04}", self.names.len() + self.failed as usize);
         let manifest = told(manifest, outlier, recorder, now_ns);
         let trace = std::mem::take(&mut self.trace);
-        let parts = Parts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
+        let parts = ResultParts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
         match outliers_of(&self.recording).and_then(|all| make(&all, &name, &parts)) {
             Ok(bytes) => {
                 self.bytes += bytes + trace.len() as u64;

@@ -24,7 +24,7 @@ pub struct Needed {
 
 /// Rewrites the stream `meta` of the spool in `folder` without what is not `needed`.
 pub fn forget(meta: &mut SpoolWriter, folder: &Folder, needed: Needed) -> Result<()> {
-    let mut lives = Lives::new(needed);
+    let mut lives = LifeSpans::new(needed);
     for_each_record(folder, &mut |record| lives.note(&record))?;
     lives.close();
     for_each_record(folder, &mut |record| lives.note_functions(&record))?;
@@ -68,7 +68,7 @@ fn records(mut bytes: &[u8]) -> impl Iterator<Item = (Record<'_>, &[u8])> {
 
 /// From its birth to its end; ids are used again.
 #[derive(Clone, Copy, Debug)]
-struct Life {
+struct LifeSpan {
     begin_ns: u64,
     end_ns: u64,
     tgid: u32,
@@ -76,18 +76,18 @@ struct Life {
 }
 
 /// Who lived when.
-struct Lives {
+struct LifeSpans {
     needed: Needed,
-    threads: HashMap<u32, Vec<Life>>,
+    threads: HashMap<u32, Vec<LifeSpan>>,
     exits: HashMap<u32, Vec<u64>>,
-    processes: HashMap<u32, Vec<Life>>,
+    processes: HashMap<u32, Vec<LifeSpan>>,
     /// Where threads were created that are kept.
     stacks: HashSet<u64>,
     /// The Python functions of these stacks.
     functions: HashSet<u64>,
 }
 
-impl Lives {
+impl LifeSpans {
     fn new(needed: Needed) -> Self {
         Self {
             needed,
@@ -101,7 +101,7 @@ impl Lives {
 
     fn note(&mut self, record: &Record<'_>) {
         match record {
-            Record::ThreadNew(new) => self.threads.entry(new.h.tid).or_default().push(Life {
+            Record::ThreadNew(new) => self.threads.entry(new.h.tid).or_default().push(LifeSpan {
                 begin_ns: new.h.time_ns,
                 end_ns: u64::MAX,
                 tgid: new.tgid,
@@ -114,7 +114,7 @@ impl Lives {
 
     /// After all records: finds the ends, and the lives of processes.
     fn close(&mut self) {
-        let mut of_processes: HashMap<u32, Vec<Life>> = HashMap::new();
+        let mut of_processes: HashMap<u32, Vec<LifeSpan>> = HashMap::new();
         for (tid, lives) in &mut self.threads {
             let exits = self.exits.get(tid).map_or(&[][..], Vec::as_slice);
             lives.sort_unstable_by_key(|life| life.begin_ns);
@@ -151,7 +151,7 @@ impl Lives {
     }
 
     /// Whether the thread, or process, that had the id at `time_ns`, or last before it, has ended long ago.
-    fn has_ended(&self, lives: &HashMap<u32, Vec<Life>>, id: u32, time_ns: u64) -> bool {
+    fn has_ended(&self, lives: &HashMap<u32, Vec<LifeSpan>>, id: u32, time_ns: u64) -> bool {
         let lives = lives.get(&id).map_or(&[][..], Vec::as_slice);
         let life = lives.iter().rev().find(|life| life.begin_ns <= time_ns);
         life.is_some_and(|life| life.end_ns < self.needed.ended_ns)

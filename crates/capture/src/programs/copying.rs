@@ -40,7 +40,7 @@ pub enum Origin {
 
 /// What is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum CopySubject {
     /// A map or log of run-time code: the part that fits is better than nothing.
     JitMap,
     /// A file with code: whole, or not at all.
@@ -57,7 +57,7 @@ struct Count {
 struct Job {
     origin: Origin,
     target: String,
-    what: What,
+    what: CopySubject,
 }
 
 /// The thread that copies. Dropping this leaves unfinished copies behind.
@@ -102,7 +102,7 @@ impl Copying {
     }
 
     /// Copies a file to the file `target` of the folder, some time later.
-    pub fn copy(&self, origin: Origin, target: String, what: What) {
+    pub fn copy(&self, origin: Origin, target: String, what: CopySubject) {
         self.counts[what as usize].wanted.fetch_add(1, Ordering::Relaxed);
         if matches!(origin, Origin::File(_)) {
             if self.open.load(Ordering::Relaxed) >= MOST_OPEN {
@@ -119,11 +119,11 @@ impl Copying {
     pub fn finish(&mut self) -> (u64, u64) {
         self.jobs = None;
         let _ = self.finished.recv_timeout(PATIENCE);
-        let lost = |what: What| {
+        let lost = |what: CopySubject| {
             let count = &self.counts[what as usize];
             count.wanted.load(Ordering::Relaxed).saturating_sub(count.done.load(Ordering::Relaxed))
         };
-        (lost(What::JitMap), lost(What::Module))
+        (lost(CopySubject::JitMap), lost(CopySubject::Module))
     }
 }
 
@@ -146,7 +146,7 @@ fn copy(job: Job, folder: &Folder, room: &mut u64, reader: &Reader) -> io::Resul
     };
     let limit = MOST_FILE_BYTES.min(*room);
     let bytes = source.metadata()?.len();
-    if bytes > limit && job.what == What::Module {
+    if bytes > limit && job.what == CopySubject::Module {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     source.rewind()?; // its headers were read
@@ -200,13 +200,13 @@ mod tests {
         };
         let named = |name: &str| born_at(name, None);
         let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"), None);
-        copying.copy(named("perf-1.map"), "copy".into(), What::JitMap);
-        copying.copy(named("perf-2.map"), "none".into(), What::JitMap);
-        copying.copy(named("perf-1.map"), "copy".into(), What::JitMap); // is there already
+        copying.copy(named("perf-1.map"), "copy".into(), CopySubject::JitMap);
+        copying.copy(named("perf-2.map"), "none".into(), CopySubject::JitMap);
+        copying.copy(named("perf-1.map"), "copy".into(), CopySubject::JitMap); // is there already
         let born = |after_s: u64| Some(Birth::at(monotonic_ns() + after_s * 1_000_000_000));
-        copying.copy(born_at("perf-1.map", born(0)), "its own".into(), What::JitMap);
-        copying.copy(born_at("perf-1.map", born(60)), "a stranger's".into(), What::JitMap);
-        copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), What::Module);
+        copying.copy(born_at("perf-1.map", born(0)), "its own".into(), CopySubject::JitMap);
+        copying.copy(born_at("perf-1.map", born(60)), "a stranger's".into(), CopySubject::JitMap);
+        copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), CopySubject::Module);
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
         assert!(path("its own").exists());

@@ -15,13 +15,13 @@ use std::rc::Rc;
 
 use dwell_files::open_regular;
 use dwell_model::losses;
-use dwell_store::{Folder, Kept, module_identity};
+use dwell_store::{Folder, KeptFile, module_identity};
 use dwell_unwind::build_id_of;
 
 use crate::clock::Birth;
 use crate::kernel::perf::Mapping;
 use crate::options::User;
-use crate::programs::copying::{Copying, Origin, What};
+use crate::programs::copying::{CopySubject, Copying, Origin};
 use crate::programs::proc::{self, Began};
 use crate::programs::view::{View, is_owned};
 
@@ -49,7 +49,7 @@ struct Dump {
     file: File,
 }
 
-struct Held {
+struct HeldFile {
     path: PathBuf,
     file: File,
     build_id: Vec<u8>,
@@ -63,7 +63,7 @@ pub struct Keeper {
     views: Vec<Rc<View>>,
     dumps: Vec<Dump>,
     /// By identity; `None` for what is copied already, or cannot be.
-    files: HashMap<String, Option<Held>>,
+    files: HashMap<String, Option<HeldFile>>,
     copying: Copying,
     dumps_lost: u64,
     files_lost: u64,
@@ -161,7 +161,7 @@ impl Keeper {
         if !build_id.is_empty() && build_id_of(&file).is_none_or(|found| !same(&found, &build_id)) {
             return self.lose(mapping); // what its path led to when the process was gone is another file
         }
-        let held = Held { path: path_of(mapping), file, build_id };
+        let held = HeldFile { path: path_of(mapping), file, build_id };
         self.hold(identity, held);
     }
 
@@ -208,15 +208,15 @@ impl Keeper {
         let (ended, others) = std::mem::take(&mut self.dumps).into_iter().partition(|dump| dump.tgid == tgid);
         self.dumps = others;
         for Dump { time_ns, file, .. } in ended {
-            let target = Kept::JitDump { tgid, time_ns }.file_name();
-            self.copying.copy(Origin::File(file), target, What::JitMap);
+            let target = KeptFile::JitDump { tgid, time_ns }.file_name();
+            self.copying.copy(Origin::File(file), target, CopySubject::JitMap);
         }
         let Some(process) = self.processes.get(&tgid).filter(|process| process.inner_pid != 0) else { return };
         let Some(folder) = process.view.as_ref().and_then(|view| view.temporary()) else { return };
         let name = format!("perf-{}.map", process.inner_pid);
-        let target = Kept::PerfMap { tgid, time_ns }.file_name();
+        let target = KeptFile::PerfMap { tgid, time_ns }.file_name();
         let origin = Origin::Named { folder, name, owners: process.owners.clone(), born: process.born };
-        self.copying.copy(origin, target, What::JitMap);
+        self.copying.copy(origin, target, CopySubject::JitMap);
     }
 
     fn hold_dump(&mut self, mapping: &Mapping) {
@@ -231,7 +231,7 @@ impl Keeper {
         }
     }
 
-    fn hold(&mut self, identity: String, held: Held) {
+    fn hold(&mut self, identity: String, held: HeldFile) {
         if !is_at_its_path(&held) {
             self.copy(&identity, held.file);
             self.files.insert(identity, None);
@@ -247,8 +247,8 @@ impl Keeper {
     }
 
     fn copy(&self, identity: &str, file: File) {
-        let target = Kept::Module { identity: identity.to_owned() }.file_name();
-        self.copying.copy(Origin::File(file), target, What::Module);
+        let target = KeptFile::Module { identity: identity.to_owned() }.file_name();
+        self.copying.copy(Origin::File(file), target, CopySubject::Module);
     }
 
     fn lose(&mut self, mapping: &Mapping) {
@@ -334,7 +334,7 @@ fn build_id_of_path(path: &Path) -> Option<Vec<u8>> {
 
 /// Whether the path leads to the file for us too. File systems in layers show one file under several numbers: then the
 /// build id tells.
-fn is_at_its_path(held: &Held) -> bool {
+fn is_at_its_path(held: &HeldFile) -> bool {
     let (Ok(there), Ok(ours)) = (held.path.metadata(), held.file.metadata()) else { return false };
     (there.dev(), there.ino()) == (ours.dev(), ours.ino())
         || (!held.build_id.is_empty() && build_id_of_path(&held.path).is_some_and(|id| same(&id, &held.build_id)))

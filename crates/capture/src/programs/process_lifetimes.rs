@@ -15,7 +15,7 @@ const MOST_LOOKS: usize = 200;
 
 /// One process.
 #[derive(Clone, Debug, Default)]
-struct Life {
+struct ProcessLife {
     /// Since when it is recorded, ns.
     since_ns: u64,
     /// Its beginning was read: an end can be read a round before it, from the ring of another CPU.
@@ -39,8 +39,8 @@ pub enum Belongs {
 
 /// See the module.
 #[derive(Default)]
-pub struct Lives {
-    all: HashMap<u32, Life>,
+pub struct ProcessLifetimes {
+    all: HashMap<u32, ProcessLife>,
     looked_ns: u64,
     /// Those that are still to be looked for.
     to_look: Vec<u32>,
@@ -52,7 +52,7 @@ pub struct Lives {
     replaced: Vec<u32>,
 }
 
-impl Lives {
+impl ProcessLifetimes {
     /// Whether a process of this id is recorded. Its mappings are found by id and time.
     pub fn contains(&self, tgid: u32) -> bool {
         self.all.get(&tgid).is_some_and(|life| life.has_begun)
@@ -65,8 +65,9 @@ impl Lives {
 
     /// Those that have not ended, as `/proc` shows it.
     pub fn living(&self) -> impl Iterator<Item = u32> {
-        let lives =
-            |tgid: u32, life: &Life| life.has_begun && proc::is_alive(tgid) && Self::is_still(tgid, life.since_ns);
+        let lives = |tgid: u32, life: &ProcessLife| {
+            life.has_begun && proc::is_alive(tgid) && Self::is_still(tgid, life.since_ns)
+        };
         self.all.iter().filter(move |(tgid, life)| lives(**tgid, life)).map(|(tgid, _)| *tgid)
     }
 
@@ -188,13 +189,13 @@ mod tests {
     /// An id that no process has.
     const NOBODY: u32 = 1 << 30;
 
-    fn round(lives: &mut Lives) -> Vec<u32> {
+    fn round(lives: &mut ProcessLifetimes) -> Vec<u32> {
         lives.end_round(lives.looked_ns.max(LOOK_NS))
     }
 
     #[test]
     fn a_process_is_its_id_and_its_time() {
-        let mut lives = Lives::default();
+        let mut lives = ProcessLifetimes::default();
         lives.thread_new(NOBODY, 10);
         lives.thread_new(NOBODY, 12);
         assert_eq!([9, 10, 99].map(|at| lives.belongs(NOBODY, at)), [Belongs::No, Belongs::Yes, Belongs::Yes]);
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn ends_can_be_told_before_beginnings() {
-        let mut lives = Lives::default();
+        let mut lives = ProcessLifetimes::default();
         lives.thread_exit(NOBODY, 20);
         assert!(!lives.contains(NOBODY));
         assert_eq!(round(&mut lives), [] as [u32; 0]);
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_first_thread_ends_whoever_had_the_id() {
-        let mut lives = Lives::default();
+        let mut lives = ProcessLifetimes::default();
         lives.thread_new(NOBODY, 10);
         assert!(lives.is_reuse(NOBODY, 50));
         lives.end(NOBODY);
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn ends_that_nobody_saw_are_found() {
-        let mut lives = Lives::default();
+        let mut lives = ProcessLifetimes::default();
         lives.thread_new(NOBODY, 10);
         assert_eq!(round(&mut lives), [] as [u32; 0], "its end may be told in the next round");
         assert_eq!(round(&mut lives), [NOBODY]);

@@ -24,13 +24,13 @@ const MOST_RANGES: usize = 1 << 18;
 /// What the record has room for.
 type Name = [u8; 16];
 
-struct Known {
+struct KnownMapping {
     read_ns: u64,
     /// Begin, end and name, in order.
     ranges: Vec<(u64, u64, Name)>,
 }
 
-impl Known {
+impl KnownMapping {
     fn name(&self, address: u64) -> Option<Name> {
         let after = self.ranges.partition_point(|(begin, ..)| *begin <= address);
         let (_, end, name) = self.ranges.get(after.checked_sub(1)?)?;
@@ -42,7 +42,7 @@ impl Known {
 #[derive(Default)]
 pub struct FaultPlaces {
     processes: HashMap<u32, u32>,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, KnownMapping>,
     forgot_ns: u64,
 }
 
@@ -72,7 +72,7 @@ impl FaultPlaces {
             }
             self.forget_old(now_ns);
             let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
-            let known = Known { read_ns: now_ns, ranges: ranges(&text) };
+            let known = KnownMapping { read_ns: now_ns, ranges: ranges(&text) };
             name = known.name(record.detail).or(name);
             self.known.insert(process, known);
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn mappings_have_the_names_of_their_files() {
-        let known = Known { read_ns: 0, ranges: ranges(MAPS) };
+        let known = KnownMapping { read_ns: 0, ranges: ranges(MAPS) };
         let name = |address| known.name(address).map(|name| c_string(&name));
         assert_eq!(name(0x40_0fff).as_deref(), Some("a program"));
         assert_eq!(name(0x50_1000).as_deref(), Some("[anonymous]"));

@@ -41,7 +41,7 @@ struct Entry {
 
 /// What a place of the array holds, as far as it is written: which socket, counted since when.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Place {
+struct SocketSlot {
     cookie: u64,
     first_ns: u64,
     /// Changes with everything that is counted.
@@ -60,7 +60,7 @@ pub struct Sockets {
     connections: MapHandle,
     unknown_sockets: MapHandle,
     next_search_ns: u64,
-    known: Vec<Place>,
+    known: Vec<SocketSlot>,
     /// Places that are not free, and how many of them there were after it was last looked for sockets that are gone.
     taken: usize,
     /// Sockets that the last reading met for the first time.
@@ -167,7 +167,7 @@ impl Sockets {
             // Places are taken in order: behind the first that never was none is.
             let Some(mut entry) = self.entries.at(place).filter(|entry| self.is_taken(place, entry)) else { break };
             if place == self.known.len() {
-                self.known.push(Place { is_free: true, ..Place::default() });
+                self.known.push(SocketSlot { is_free: true, ..SocketSlot::default() });
             }
             let seen_ns = entry.seen_ns.max(entry.record.first_ns);
             if entry.record.closed_ns == 0 && walked_ns.is_some_and(|walked_ns| seen_ns < walked_ns) {
@@ -199,7 +199,7 @@ impl Sockets {
         let is_new = connected && record.closed_ns == 0 && !looked_for;
         let is_free = record.closed_ns != 0;
         let (cookie, first_ns) = (record.cookie, record.first_ns);
-        *known = Place { cookie, first_ns, counted, looked_for: looked_for || is_new, is_free };
+        *known = SocketSlot { cookie, first_ns, counted, looked_for: looked_for || is_new, is_free };
         self.new |= is_new;
         self.listens |= record.tcp.state == TCP_LISTEN;
         self.taken += usize::from(!is_same);

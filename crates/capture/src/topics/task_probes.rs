@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dwell_model::SYSCALLS;
-use dwell_probes::{At, Edge, Place, Point, Site, TaskProbe, point_sites, sites};
+use dwell_probes::{At, Edge, Point, Site, TaskPlaces, TaskProbe, point_sites, sites};
 use dwell_unwind::{parse_maps, program_files};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, UprobeMultiOpts, UprobeOpts};
 
@@ -22,7 +22,7 @@ use crate::kernel::version;
 const C_LIBRARIES: &[&str] = &["libc.so", "libc-2", "libpthread.so", "libpthread-2", "ld-musl-"];
 
 /// The places of a task probe, found in a file.
-pub struct Found {
+pub struct FoundProbes {
     pub probe: usize,
     pub name: String,
     pub file: PathBuf,
@@ -102,7 +102,7 @@ pub struct CallPoint {
 #[derive(Default)]
 pub struct Places {
     /// In files.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundProbes>,
     /// System calls.
     pub calls: Vec<CallPoint>,
 }
@@ -112,14 +112,14 @@ pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<Places> {
     let mut places = Places::default();
     for (number, probe) in probes.iter().enumerate() {
         match &probe.place {
-            Place::Points { begin, end } => {
+            TaskPlaces::Points { begin, end } => {
                 find_point(&mut places, (number, probe), begin, Edge::Begin, program)?;
                 find_point(&mut places, (number, probe), end, Edge::End, program)?;
             }
             place => {
                 let file = file_of(probe, probe.file.as_deref(), program)?;
                 let sites = sites(&file, place)?;
-                places.found.push(Found { probe: number, name: probe.name.clone(), file, sites });
+                places.found.push(FoundProbes { probe: number, name: probe.name.clone(), file, sites });
             }
         }
     }
@@ -141,7 +141,7 @@ fn find_point(
     }
     let file = file_of(probe, point.file.as_deref(), program)?;
     let sites = point_sites(&file, &point.at, edge)?;
-    places.found.push(Found { probe: number, name: probe.name.clone(), file, sites });
+    places.found.push(FoundProbes { probe: number, name: probe.name.clone(), file, sites });
     Ok(())
 }
 
@@ -201,7 +201,7 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
 }
 
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
-pub fn set(found: &[Found], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
+pub fn set(found: &[FoundProbes], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
     let mut links = Vec::new();
     let Some(program) = object.progs_mut().next() else { return Ok(links) };
     let pids: Vec<i32> = pids.map_or_else(|| vec![-1], |pids| pids.iter().map(|&pid| pid as i32).collect());
@@ -219,7 +219,7 @@ pub fn set(found: &[Found], object: &Object, pids: Option<&[u32]>) -> Result<Vec
     Ok(links)
 }
 
-fn set_at_once(found: &Found, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+fn set_at_once(found: &FoundProbes, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
     let of_sites = |number: &dyn Fn(&Site) -> u64| found.sites.iter().map(number).collect::<Vec<u64>>();
     let sizes = |numbers: Vec<u64>| numbers.into_iter().map(|number| number as usize).collect();
     let options = UprobeMultiOpts {
@@ -231,7 +231,7 @@ fn set_at_once(found: &Found, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::
     Ok(vec![program.attach_uprobe_multi_with_opts(pid, &found.file, "", options)?])
 }
 
-fn set_each(found: &Found, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+fn set_each(found: &FoundProbes, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
     let set = |site: &Site| {
         let options = UprobeOpts {
             ref_ctr_offset: site.semaphore as usize,

@@ -8,7 +8,7 @@ use dwell_store::raw::wire::{RecordHeader, RegistersRecord, THREAD_SEEDED, Threa
 
 use super::objects::Holder;
 use super::opening::check_yours;
-use super::proc_syscall::{self, Place};
+use super::proc_syscall::{self, SyscallState};
 use super::record::Stamp;
 use super::recording::Unprivileged;
 use super::stacks;
@@ -56,7 +56,7 @@ impl Unprivileged {
         if looked.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
             self.states_hidden += 1;
         }
-        let place = Place::parse(&looked.unwrap_or_default());
+        let place = SyscallState::parse(&looked.unwrap_or_default());
         let stamp = Stamp { tgid, tid, time_ns: monotonic_ns(), cpu: u16::MAX };
         let h = RecordHeader {
             kind: kind::THREAD_NEW,

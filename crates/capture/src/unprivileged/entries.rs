@@ -5,7 +5,7 @@ use super::ring::Ring;
 
 /// A record in a ring.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct RingEntry {
     pub time_ns: u64,
     pub ring: u16,
     pub at: u64,
@@ -14,7 +14,7 @@ pub struct Entry {
 /// Those of a round.
 #[derive(Default)]
 pub struct Entries {
-    pub all: Vec<Entry>,
+    pub all: Vec<RingEntry>,
     scratch: Vec<u8>,
 }
 
@@ -30,7 +30,7 @@ impl Entries {
                     break;
                 }
                 let size = record.len() as u64;
-                self.all.push(Entry { time_ns, ring: number as u16, at });
+                self.all.push(RingEntry { time_ns, ring: number as u16, at });
                 at += size;
             }
         }

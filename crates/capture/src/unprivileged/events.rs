@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use super::closing;
 use super::record::{CallLayout, REGISTERS, Sort};
 use super::ring::Ring;
-use crate::kernel::perf::{self, Attributes, PAGE_BYTES, Place};
+use crate::kernel::perf::{self, Attributes, EventTarget, PAGE_BYTES};
 use crate::machine;
 use foldhash::HashMap;
 
@@ -53,7 +53,7 @@ const SMALL_RING: usize = 1 << 20;
 const SMALL_CLOCK_STACK_BYTES: u32 = 4096;
 
 /// What is traced, and how.
-pub struct Plan {
+pub struct TracePlan {
     /// Running time between samples, ns.
     pub sampling_interval_ns: u64,
     /// Tracepoints of system calls.
@@ -92,12 +92,12 @@ fn open_clock(flags: u64) -> io::Result<()> {
         flags: perf::FLAG_DISABLED | flags,
         ..Attributes::default()
     };
-    perf::open(&attributes, &Place::Thread(0)).map(drop)
+    perf::open(&attributes, &EventTarget::Thread(0)).map(drop)
 }
 
 /// Open events and their rings.
 pub struct Events {
-    plan: Plan,
+    plan: TracePlan,
     /// By CPU; a CPU that is offline has none.
     pub rings: Vec<Ring>,
     cpus: Vec<usize>,
@@ -125,7 +125,7 @@ pub struct Events {
 
 impl Events {
     /// Opens the events of thread `tid`, and the rings. Errors are those of perf_event_open(2) and mmap(2).
-    pub fn open(tid: u32, plan: Plan, lock: CString) -> io::Result<Self> {
+    pub fn open(tid: u32, plan: TracePlan, lock: CString) -> io::Result<Self> {
         let cpus = machine::online();
         if cpus.is_empty() {
             return Err(io::Error::other("the machine does not tell its CPUs"));
@@ -188,7 +188,7 @@ impl Events {
         for tracepoint in std::mem::take(&mut self.plan.calls) {
             let call = self.call(tracepoint.id);
             let attributes = Attributes { flags: perf::FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
-            if let Ok(anchor) = perf::open(&attributes, &Place::Thread(0)) {
+            if let Ok(anchor) = perf::open(&attributes, &EventTarget::Thread(0)) {
                 self.layout = CallLayout::new(set_filter(&anchor, OF_LAZY_COUNTS).is_ok(), of_every);
                 self.anchors.push(anchor);
                 self.plan.calls.push(tracepoint);
@@ -288,7 +288,7 @@ impl Events {
     }
 
     fn open_one(&self, tid: u32, cpu: usize, attributes: &Attributes) -> io::Result<OwnedFd> {
-        perf::open(attributes, &Place::ThreadOn(tid, cpu))
+        perf::open(attributes, &EventTarget::ThreadOn(tid, cpu))
     }
 
     /// Every sample tells which event it is of by its identifier, that of children being their parent's.

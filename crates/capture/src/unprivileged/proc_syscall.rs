@@ -8,9 +8,9 @@ use dwell_store::raw::wire::{MAX_MEMBERS, RecordHeader, RegistersRecord, kind, o
 use super::objects::{Holder, Objects};
 use super::record::Call;
 use super::stacks::Stacks;
-use super::threads::{Seen, Target, Thread, class, is_same};
+use super::threads::{ProcWait, Thread, WaitedFor, class, is_same};
 use crate::clock::monotonic_ns;
-use crate::drain::drained::{Drained, take_record};
+use crate::drain::drained::{EventSink, take_record};
 use crate::stacks::lock_owner::lock_owner;
 use crate::stacks::unwinding::Unwinding;
 use crate::stacks::waiting;
@@ -19,37 +19,37 @@ use crate::stacks::waiting;
 const SELECT_BITS: u64 = 64;
 
 /// What a thread that is in `call` waits for.
-pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn FnMut(&[u8])) -> Target {
+pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn FnMut(&[u8])) -> WaitedFor {
     let [first, second, third, fourth, ..] = call.arguments;
-    let none = Target::default();
+    let none = WaitedFor::default();
     match class(call.number) {
         SyscallClass::Fd => {
             let object = objects.of(holder, first as i32, out);
             let locks = i16::try_from(call.number).map(Syscall::kind_of) == Ok(CallKind::FileLock);
             let is_file = object.kind == object_kind::FILE && !locks;
-            Target { object: object.key, is_file, wakes: object.can_wake(), ..none }
+            WaitedFor { object: object.key, is_file, wakes: object.can_wake(), ..none }
         }
         SyscallClass::Futex => {
             let detail = second & 0xffff_ffff | third << 32;
-            Target { object: first, detail, owner: lock_owner(holder.tid, first, detail), ..none }
+            WaitedFor { object: first, detail, owner: lock_owner(holder.tid, first, detail), ..none }
         }
         SyscallClass::FutexVector => {
             let words = waiting::words_of(holder.tid, first, 2);
             let (value, address) = (words.first().copied().unwrap_or(0), words.get(1).copied().unwrap_or(0));
-            Target { object: address, detail: value << 32 | (second & 0xffff) << 16, ..none }
+            WaitedFor { object: address, detail: value << 32 | (second & 0xffff) << 16, ..none }
         }
         SyscallClass::Poll => {
             let count = second.min(MAX_MEMBERS as u64) as usize;
             let words = waiting::words_of(holder.tid, first, count);
             let fds: Vec<i32> = words.iter().map(|&word| word as i32).collect();
-            Target { object: set(objects, holder, &fds, second, out), ..none }
+            WaitedFor { object: set(objects, holder, &fds, second, out), ..none }
         }
         SyscallClass::Select => {
             let fds = selected(holder.tid, first, [second, third, fourth]);
             let count = fds.len() as u64;
-            Target { object: set(objects, holder, &fds, count, out), ..none }
+            WaitedFor { object: set(objects, holder, &fds, count, out), ..none }
         }
-        SyscallClass::Child => Target { detail: first, ..none },
+        SyscallClass::Child => WaitedFor { detail: first, ..none },
         _ => none,
     }
 }
@@ -72,16 +72,16 @@ pub fn at(
     thread: &mut Thread,
     (objects, stacks): (&mut Objects, &mut Stacks),
     unwinding: &mut Unwinding,
-    drained: &mut Drained,
+    drained: &mut EventSink,
 ) -> bool {
     let text = fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", thread.tgid)).unwrap_or_default();
-    let Some(place) = Place::parse(&text) else { return false };
+    let Some(place) = SyscallState::parse(&text) else { return false };
     let Some(wait) = &mut thread.wait else { return false };
     let holder = Holder { tgid: thread.tgid, tid, time_ns: wait.record.0.h.time_ns };
     let known = matches!((&place.call, &wait.call), (Some(a), Some(b)) if is_same(a, b));
     let target = match &place.call {
         Some(call) if !known => target(objects, holder, call, &mut |bytes| take_record(drained, bytes)),
-        _ => Target::default(),
+        _ => WaitedFor::default(),
     };
     let mut stack = 0;
     if !known || wait.cut.is_some() {
@@ -93,12 +93,12 @@ pub fn at(
         let epoch = stacks.epoch(thread.tgid);
         stack = stacks.write((header, thread.tgid), epoch, &walked, drained.recorder.meta()).key;
     }
-    wait.seen = Some((monotonic_ns(), Seen { call: place.call, target, stack }));
+    wait.seen = Some((monotonic_ns(), ProcWait { call: place.call, target, stack }));
     true
 }
 
 /// Where a thread stands.
-pub struct Place {
+pub struct SyscallState {
     /// The call that it is in.
     pub call: Option<Call>,
     sp: u64,
@@ -106,7 +106,7 @@ pub struct Place {
     pub ip: u64,
 }
 
-impl Place {
+impl SyscallState {
     /// `number arguments sp ip`; `-1 sp ip` outside of a call; `running`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_whitespace();
@@ -137,10 +137,14 @@ mod tests {
 
     #[test]
     fn the_call_of_a_waiting_thread_is_read() {
-        let place = Place::parse("202 0x1 0x80 0x2 0x0 0x0 0x0 0x7ffd10 0x7f1234\n").expect("a call");
+        let place = SyscallState::parse("202 0x1 0x80 0x2 0x0 0x0 0x0 0x7ffd10 0x7f1234\n").expect("a call");
         assert_eq!(place.call, Some(Call { number: 202, arguments: [1, 0x80, 2, 0, 0, 0] }));
         assert_eq!((place.sp, place.ip), (0x7ffd10, 0x7f1234));
-        assert!(Place::parse("-1 0x7ffd10 0x7f1234\n").is_some_and(|place| place.call.is_none()));
-        assert!(Place::parse("running\n").is_none() && Place::parse("7 0x1").is_none() && Place::parse("").is_none());
+        assert!(SyscallState::parse("-1 0x7ffd10 0x7f1234\n").is_some_and(|place| place.call.is_none()));
+        assert!(
+            SyscallState::parse("running\n").is_none()
+                && SyscallState::parse("7 0x1").is_none()
+                && SyscallState::parse("").is_none()
+        );
     }
 }

@@ -7,7 +7,7 @@ use dwell_store::raw::wire::{ExecRecord, RecordHeader, ThreadExitRecord, ThreadN
 use dwell_wire::{COMM_BYTES, thread_mode};
 use foldhash::HashMap;
 
-use super::record::{Call, Stamp, What};
+use super::record::{Call, RecordKind, Stamp};
 use super::threads::{Thread, Threads};
 use crate::drain::source::Targets;
 use crate::options::{Options, Rule};
@@ -61,15 +61,17 @@ impl Processes {
     }
 
     /// Replays a record of a birth, an end or a name.
-    pub fn take(&mut self, stamp: Stamp, what: &What<'_>, threads: &mut Threads, out: &mut dyn FnMut(&[u8])) {
+    pub fn take(&mut self, stamp: Stamp, what: &RecordKind<'_>, threads: &mut Threads, out: &mut dyn FnMut(&[u8])) {
         match *what {
-            What::Fork { tgid, tid, parent_tgid, parent_tid } => {
+            RecordKind::Fork { tgid, tid, parent_tgid, parent_tid } => {
                 let child = Stamp { tgid, tid, ..stamp };
                 self.fork(child, (parent_tgid, parent_tid), threads, out);
             }
-            What::Exit => self.exit(stamp, threads, out),
-            What::Name { exec: true, name, .. } => self.exec(stamp, name, threads, out),
-            What::Name { exec: false, tgid, tid, name } => rename(Stamp { tgid, tid, ..stamp }, name, threads, out),
+            RecordKind::Exit => self.exit(stamp, threads, out),
+            RecordKind::Name { exec: true, name, .. } => self.exec(stamp, name, threads, out),
+            RecordKind::Name { exec: false, tgid, tid, name } => {
+                rename(Stamp { tgid, tid, ..stamp }, name, threads, out);
+            }
             _ => {}
         }
     }

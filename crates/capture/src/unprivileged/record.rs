@@ -46,7 +46,7 @@ pub struct Stamp {
 
 /// What a record says.
 #[derive(Debug)]
-pub enum What<'r> {
+pub enum RecordKind<'r> {
     /// The thread leaves the CPU; `runnable`: it could have gone on.
     Out {
         /// Whether it was preempted, or yielded.
@@ -154,7 +154,7 @@ pub fn stamp(record: &[u8]) -> Option<Stamp> {
 
 /// Parses a record; `None` for one that tells nothing of use. `has_chain`: whether the event of this identifier samples
 /// the kernel's stack.
-pub fn parse(record: &[u8], has_chain: impl Fn(u64) -> bool) -> Option<(Stamp, What<'_>)> {
+pub fn parse(record: &[u8], has_chain: impl Fn(u64) -> bool) -> Option<(Stamp, RecordKind<'_>)> {
     let stamp = stamp(record)?;
     let ty = read_u32(record, 0)?;
     let misc = u16::from_ne_bytes([*record.get(4)?, *record.get(5)?]);
@@ -163,27 +163,27 @@ pub fn parse(record: &[u8], has_chain: impl Fn(u64) -> bool) -> Option<(Stamp, W
         let identifier = read_u64(body, 0)?;
         let (kernel, rest) = if has_chain(identifier) { chain(body.get(40..)?)? } else { (&[][..], body.get(40..)?) };
         let in_kernel = misc & MISC_CPU_MODE == MISC_KERNEL;
-        return Some((stamp, What::Sample(identifier, Sample { rest, in_kernel, kernel })));
+        return Some((stamp, RecordKind::Sample(identifier, Sample { rest, in_kernel, kernel })));
     }
     let body = body.get(..body.len().checked_sub(TRAILER_BYTES)?)?;
     let what = match ty {
-        SWITCH if misc & MISC_SWITCH_OUT != 0 => What::Out { runnable: misc & MISC_SWITCH_OUT_PREEMPT != 0 },
-        SWITCH => What::In,
-        FORK => What::Fork {
+        SWITCH if misc & MISC_SWITCH_OUT != 0 => RecordKind::Out { runnable: misc & MISC_SWITCH_OUT_PREEMPT != 0 },
+        SWITCH => RecordKind::In,
+        FORK => RecordKind::Fork {
             tgid: read_u32(body, 0)?,
             parent_tgid: read_u32(body, 4)?,
             tid: read_u32(body, 8)?,
             parent_tid: read_u32(body, 12)?,
         },
-        EXIT => What::Exit,
-        COMM => What::Name {
+        EXIT => RecordKind::Exit,
+        COMM => RecordKind::Name {
             exec: misc & MISC_COMM_EXEC != 0,
             tgid: read_u32(body, 0)?,
             tid: read_u32(body, 4)?,
             name: name(body.get(8..)?),
         },
-        MMAP2 => What::Map(parse_mapping(misc, body, stamp.time_ns)?),
-        LOST => What::Lost(read_u64(body, 8)?),
+        MMAP2 => RecordKind::Map(parse_mapping(misc, body, stamp.time_ns)?),
+        LOST => RecordKind::Lost(read_u64(body, 8)?),
         _ => return None,
     };
     Some((stamp, what))
@@ -313,7 +313,7 @@ mod tests {
             (CallLayout::new(true, true), entry(4, 1)),
         ];
         for (layout, bytes) in entries {
-            let Some((stamp, What::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
+            let Some((stamp, RecordKind::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
             assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
             assert_eq!(sample.call(layout), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
             let piece = sample.piece(Sort::Enter).expect("registers");
@@ -339,7 +339,7 @@ mod tests {
             [77u64, 0x40_1000, 7 << 32 | 5, 9, 1, 3, u64::MAX - 127, 0xffff_ffff_8100_0000, 0xffff_ffff_8200_0000];
         let mut bytes = vec![SAMPLE as u8, 0, 0, 0, MISC_KERNEL as u8, 0, 80, 0];
         words.iter().for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
-        let Some((_, What::Sample(77, sample))) = parse(&bytes, |event| event == 77) else { panic!("no sample") };
+        let Some((_, RecordKind::Sample(77, sample))) = parse(&bytes, |event| event == 77) else { panic!("no sample") };
         assert!(sample.in_kernel);
         assert_eq!(sample.kernel_frames(), [0xffff_ffff_8100_0000, 0xffff_ffff_8200_0000]);
     }
@@ -354,7 +354,7 @@ mod tests {
             if let Some(first) = bytes.get_mut(..4) {
                 first.copy_from_slice(&ty.to_ne_bytes());
             }
-            if let Some((_, What::Sample(_, sample))) = parse(&bytes, |_| has_chain) {
+            if let Some((_, RecordKind::Sample(_, sample))) = parse(&bytes, |_| has_chain) {
                 let layout = CallLayout::new(counts_lazily, of_every);
                 let _ = (sample.call(layout), sample.piece(Sort::Enter), sample.piece(Sort::Clock), sample.kernel_frames());
             }

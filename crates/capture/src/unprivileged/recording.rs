@@ -8,14 +8,14 @@ use dwell_model::{Notice, Topic, notice};
 use super::births::Births;
 use super::closing::Lock;
 use super::entries::Entries;
-use super::events::{self, Events, Plan};
+use super::events::{self, Events, TracePlan};
 use super::ids;
 use super::objects::Objects;
 use super::opening::{check_yours, refuse_what_needs_bpf, refused, tracepoints};
 use super::processes::Processes;
 use super::stacks::Stacks;
 use super::threads::Threads;
-use crate::drain::drained::Drained;
+use crate::drain::drained::EventSink;
 use crate::drain::source::Targets;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -23,7 +23,7 @@ use crate::options::Options;
 /// The source.
 pub struct Unprivileged {
     pub(super) events: Events,
-    pub(super) drained: Option<Rc<RefCell<Drained>>>,
+    pub(super) drained: Option<Rc<RefCell<EventSink>>>,
     pub(super) processes: Processes,
     pub(super) threads: Threads,
     pub(super) stacks: Stacks,
@@ -57,7 +57,7 @@ impl Unprivileged {
         let lock = Lock::hold(ids::cache_folder().as_deref());
         let calls = tracepoints(sees_kernel, lock.as_ref());
         let (sampling_interval_ns, from_exec) = (options.sampling_interval_ns, targets.launching);
-        let plan = Plan { sampling_interval_ns, calls, sees_kernel, from_exec };
+        let plan = TracePlan { sampling_interval_ns, calls, sees_kernel, from_exec };
         let first = targets.pids.first().copied().unwrap_or(0);
         let events = Events::open(first, plan, lock.as_ref().map(Lock::path).unwrap_or_default())
             .map_err(|error| refused(&error, why))?;
@@ -102,7 +102,7 @@ impl Unprivileged {
         }
     }
 
-    pub(super) fn with_drained(&mut self, act: impl FnOnce(&mut Self, &mut Drained)) {
+    pub(super) fn with_drained(&mut self, act: impl FnOnce(&mut Self, &mut EventSink)) {
         if let Some(drained) = self.drained.clone() {
             act(self, &mut drained.borrow_mut());
         }

@@ -8,11 +8,11 @@ use dwell_store::raw::wire::{RecordHeader, RegistersRecord, SampleRecord, kind, 
 
 use super::objects::Holder;
 use super::proc_syscall;
-use super::record::{self, Call, Sample, Sort, Stamp, What};
+use super::record::{self, Call, RecordKind, Sample, Sort, Stamp};
 use super::recording::Unprivileged;
-use super::stacks::Found;
+use super::stacks::FoundStack;
 use super::threads::{Entered, class};
-use crate::drain::drained::{Drained, take_record};
+use crate::drain::drained::{EventSink, take_record};
 use crate::drain::follow::follow;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
@@ -24,7 +24,7 @@ const MOST_LOOKS: usize = 256;
 
 /// What a record is replayed into.
 struct ReplayContext<'w> {
-    drained: &'w mut Drained,
+    drained: &'w mut EventSink,
     unwinding: &'w mut Unwinding,
     keeper: &'w mut Keeper,
 }
@@ -81,22 +81,22 @@ impl Unprivileged {
         failed
     }
 
-    fn take(&mut self, stamp: Stamp, what: What<'_>, world: &mut ReplayContext<'_>) -> Result<()> {
-        let about = if let What::Fork { tid, .. } = what { tid } else { stamp.tid };
+    fn take(&mut self, stamp: Stamp, what: RecordKind<'_>, world: &mut ReplayContext<'_>) -> Result<()> {
+        let about = if let RecordKind::Fork { tid, .. } = what { tid } else { stamp.tid };
         if self.threads.all.get(&about).is_some_and(|thread| stamp.time_ns < thread.since_ns) {
             return Ok(());
         }
         match what {
-            What::In => self.threads.comes(stamp, &mut |bytes| take_record(world.drained, bytes)),
-            What::Out { runnable: true } => {
+            RecordKind::In => self.threads.comes(stamp, &mut |bytes| take_record(world.drained, bytes)),
+            RecordKind::Out { runnable: true } => {
                 self.threads.preempted(stamp, &mut |bytes| take_record(world.drained, bytes));
             }
-            What::Out { runnable: false } => self.blocks(stamp, world),
-            What::Sample(identifier, sample) => return self.sample(stamp, identifier, &sample, world),
-            What::Lost(count) => self.lost += count,
-            What::Map(mapping) => self.map(stamp, mapping, world),
+            RecordKind::Out { runnable: false } => self.blocks(stamp, world),
+            RecordKind::Sample(identifier, sample) => return self.sample(stamp, identifier, &sample, world),
+            RecordKind::Lost(count) => self.lost += count,
+            RecordKind::Map(mapping) => self.map(stamp, mapping, world),
             what => {
-                if matches!(what, What::Fork { .. }) {
+                if matches!(what, RecordKind::Fork { .. }) {
                     self.births.count(&mut self.events, stamp.time_ns, &mut self.notices);
                 }
                 self.processes.take(stamp, &what, &mut self.threads, &mut |bytes| take_record(world.drained, bytes));
@@ -172,9 +172,9 @@ impl Unprivileged {
         sample: &Sample<'_>,
         sort: Sort,
         world: &mut ReplayContext<'_>,
-    ) -> Result<(Found, Option<Box<RegistersRecord>>)> {
+    ) -> Result<(FoundStack, Option<Box<RegistersRecord>>)> {
         world.catch_up(stamp.time_ns)?;
-        let Some(piece) = sample.piece(sort) else { return Ok((Found::default(), None)) };
+        let Some(piece) = sample.piece(sort) else { return Ok((FoundStack::default(), None)) };
         let header = RecordHeader { kind: kind::STACK, size: 0, tid: stamp.tid, time_ns: stamp.time_ns };
         let found = self.stacks.find((header, stamp.tgid), &piece, world.unwinding, world.drained.recorder.meta());
         let cut = (found.is_cut && sort == Sort::Enter).then(|| Box::new(piece.registers));
@@ -223,10 +223,10 @@ impl Unprivileged {
                 let seen_ns = thread.wait.as_ref().and_then(|wait| wait.seen.as_ref()).map(|(time_ns, _)| *time_ns);
                 if seen_ns.is_some_and(|seen_ns| seen_ns <= line_ns) {
                     // It has not moved since: what was seen is where it is.
-                    return threads.tell(tid, u64::MAX, &mut |bytes| take_record(drained, bytes));
+                    return threads.emit(tid, u64::MAX, &mut |bytes| take_record(drained, bytes));
                 }
                 if seen_ns.is_none() && !proc_syscall::at(tid, thread, (objects, stacks), unwinding, drained) {
-                    threads.tell(tid, 0, &mut |bytes| take_record(drained, bytes));
+                    threads.emit(tid, 0, &mut |bytes| take_record(drained, bytes));
                 }
             });
         }

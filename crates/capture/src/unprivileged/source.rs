@@ -8,7 +8,7 @@ use dwell_model::{Notice, losses};
 
 use super::recording::Unprivileged;
 use crate::clock::monotonic_ns;
-use crate::drain::drained::Drained;
+use crate::drain::drained::EventSink;
 use crate::drain::source::Source;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
@@ -27,7 +27,7 @@ impl Source for Unprivileged {
         Ok(Unwinding::in_user_space())
     }
 
-    fn connect(&mut self, drained: &Rc<RefCell<Drained>>) -> Result<()> {
+    fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()> {
         self.drained = Some(Rc::clone(drained));
         Ok(())
     }

@@ -21,7 +21,7 @@ const BP: usize = 6;
 
 /// Where a thread stands: what a walk begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
+struct WalkStart {
     tgid: u32,
     /// Mappings of the process have changed so often.
     epoch: u32,
@@ -31,17 +31,17 @@ struct Place {
 }
 
 /// A walk from a place.
-struct Way {
+struct StackWalk {
     /// What it read, in this order.
     words: Vec<(u64, u64)>,
     /// All registers, where it looked at more than a place has.
     registers: Option<[u64; 16]>,
-    found: Found,
+    found: FoundStack,
 }
 
 /// A stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundStack {
     /// Key of its record.
     pub key: u64,
     /// Whether the piece ended before the stack did.
@@ -51,7 +51,7 @@ pub struct Found {
 /// The stacks so far.
 #[derive(Default)]
 pub struct Stacks {
-    ways: HashMap<Place, Vec<Way>>,
+    ways: HashMap<WalkStart, Vec<StackWalk>>,
     walks: usize,
     epochs: HashMap<u32, u32>,
     written: HashSet<u64>,
@@ -70,11 +70,12 @@ impl Stacks {
         piece: &Piece<'_>,
         unwinding: &mut Unwinding,
         trace: &mut RecordBuffer,
-    ) -> Found {
+    ) -> FoundStack {
         let registers = &piece.registers;
         let epoch = self.epochs.get(&tgid).copied().unwrap_or(0);
-        let place = Place { tgid, epoch, ip: registers.ip, sp: registers.registers[SP], bp: registers.registers[BP] };
-        let same = |way: &&Way| {
+        let place =
+            WalkStart { tgid, epoch, ip: registers.ip, sp: registers.registers[SP], bp: registers.registers[BP] };
+        let same = |way: &&StackWalk| {
             way.registers.is_none_or(|all| all == registers.registers)
                 && way.words.iter().all(|&(address, word)| word_at(place.sp, piece.bytes, address) == Some(word))
         };
@@ -83,12 +84,12 @@ impl Stacks {
         }
         let (walked, way) = self.walk(place, piece, unwinding);
         let found = self.write((header, tgid), epoch, &walked, trace);
-        self.remember(place, Way { found, ..way });
+        self.remember(place, StackWalk { found, ..way });
         found
     }
 
     /// By rows, which lead through nearly all stacks; else by all that the files say.
-    fn walk(&self, place: Place, piece: &Piece<'_>, unwinding: &mut Unwinding) -> (Walk, Way) {
+    fn walk(&self, place: WalkStart, piece: &Piece<'_>, unwinding: &mut Unwinding) -> (Walk, StackWalk) {
         let registers = &piece.registers;
         let begin = || Registers { ip: registers.ip, all: registers.registers.map(Some) };
         let mut memory = Noted { start: place.sp, bytes: piece.bytes, words: Vec::new() };
@@ -99,7 +100,7 @@ impl Stacks {
             walked = walk(begin(), &mut unwinding.code(place.tgid, true), &mut memory);
             looked_at = Some(registers.registers);
         }
-        (walked, Way { words: memory.words, registers: looked_at, found: Found::default() })
+        (walked, StackWalk { words: memory.words, registers: looked_at, found: FoundStack::default() })
     }
 
     /// Writes the stack, if it is new.
@@ -109,14 +110,14 @@ impl Stacks {
         epoch: u32,
         walked: &Walk,
         trace: &mut RecordBuffer,
-    ) -> Found {
+    ) -> FoundStack {
         let begin = mix(u64::from(tgid) << 32 | u64::from(epoch), walked.end as u64);
         let key = walked.frames.iter().fold(begin, |hash, &frame| mix(hash, frame)).max(1);
         if self.is_new(key) {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
         }
-        Found { key, is_cut: walked.end == StackEnd::Unreadable }
+        FoundStack { key, is_cut: walked.end == StackEnd::Unreadable }
     }
 
     /// Writes a stack of the kernel, if it is new. Returns its key, 0 of no frames.
@@ -144,7 +145,7 @@ impl Stacks {
         self.epochs.get(&tgid).copied().unwrap_or(0)
     }
 
-    fn remember(&mut self, place: Place, way: Way) {
+    fn remember(&mut self, place: WalkStart, way: StackWalk) {
         if self.walks >= MOST_WALKS {
             self.ways.clear();
             self.walks = 0;

@@ -31,23 +31,23 @@ pub struct Wait {
     /// Its registers, where the copied piece of its stack ended before the stack did.
     pub cut: Option<Box<RegistersRecord>>,
     /// What /proc said, and when that was read.
-    pub seen: Option<(u64, Seen)>,
+    pub seen: Option<(u64, ProcWait)>,
 }
 
 /// What /proc said of a thread that waits.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ProcWait {
     /// The call that it is in, none of a fault.
     pub call: Option<Call>,
     /// Its object and detail.
-    pub target: Target,
+    pub target: WaitedFor,
     /// Key of its stack, 0 = not read.
     pub stack: u64,
 }
 
 /// What a wait is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct WaitedFor {
     /// As in SwitchRecord.
     pub object: u64,
     /// As in SwitchRecord.
@@ -129,7 +129,7 @@ impl Thread {
     }
 
     /// How it stood when recording began: `call` says that it waits, in a call or a fault.
-    pub fn stands(&mut self, stamp: Stamp, call: Option<Option<Call>>, target: Target, stack: u64) {
+    pub fn stands(&mut self, stamp: Stamp, call: Option<Option<Call>>, target: WaitedFor, stack: u64) {
         self.since_ns = stamp.time_ns;
         // Else it runs, or waits for a CPU: its next switch tells.
         let Some(call) = call else { return };
@@ -217,7 +217,7 @@ impl Threads {
     pub fn blocks(
         &mut self,
         stamp: Stamp,
-        target: &mut dyn FnMut(u32, &Entered) -> Target,
+        target: &mut dyn FnMut(u32, &Entered) -> WaitedFor,
         out: &mut dyn FnMut(&[u8]),
     ) {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
@@ -238,7 +238,7 @@ impl Threads {
                 wait.cut.clone_from(&entered.cut);
                 entered.has_blocked = true;
             }
-            _ if thread.faulted => fill(record, None, Target::default()),
+            _ if thread.faulted => fill(record, None, WaitedFor::default()),
             _ => {
                 record.syscall = UNSEEN_CALL;
                 record.state = STATE_INTERRUPTIBLE;
@@ -251,13 +251,13 @@ impl Threads {
         let is_clear = wait.is_sure && wait.cut.is_none();
         thread.wait = Some(wait);
         if is_clear {
-            self.tell(stamp.tid, u64::MAX, out);
+            self.emit(stamp.tid, u64::MAX, out);
         }
     }
 
     /// It comes to a CPU.
     pub fn comes(&mut self, stamp: Stamp, out: &mut dyn FnMut(&[u8])) {
-        self.tell(stamp.tid, stamp.time_ns, out);
+        self.emit(stamp.tid, stamp.time_ns, out);
         let is_paused = self.is_paused;
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
         thread.on_cpu = Some(true);
@@ -281,7 +281,7 @@ impl Threads {
 
     /// Writes the wait of a thread, if that is still to be done: with what /proc said before `until_ns`, when it stood
     /// there still.
-    pub fn tell(&mut self, tid: u32, until_ns: u64, out: &mut dyn FnMut(&[u8])) {
+    pub fn emit(&mut self, tid: u32, until_ns: u64, out: &mut dyn FnMut(&[u8])) {
         let is_paused = self.is_paused;
         let Some(thread) = self.all.get_mut(&tid).filter(|thread| !thread.is_told) else { return };
         thread.is_told = true;
@@ -371,7 +371,7 @@ fn switch(stamp: Stamp) -> SwitchRecord {
 }
 
 /// Puts the call and what it waits for into the record; no call is a page fault.
-fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: Target) {
+fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: WaitedFor) {
     let number = call.map_or(-1, |call| call.number);
     record.syscall = number;
     (record.object, record.detail, record.owner) = (target.object, target.detail, target.owner);

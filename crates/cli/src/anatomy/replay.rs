@@ -157,7 +157,7 @@ fn rendered(view: &View, shown: &ShownArgs) -> String {
         Format::Json => json::render(view),
         Format::Csv => {
             for note in &view.notes {
-                terminal::tell(format_args!("dwell: {note}"));
+                terminal::print_line(format_args!("dwell: {note}"));
             }
             csv::render(view)
         }

@@ -50,7 +50,7 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     let head = Head { command: words.collect(), ..Head::default() };
     let (ended, anatomy) = record(start, &mut FileNames::default(), &head, &args.recorded, annotator)?;
     if ended.left {
-        terminal::tell(
+        terminal::print_line(
             "dwell: the program started another one in its place, or closed what it inherited: the trace ends there",
         );
     }
@@ -125,14 +125,14 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
     let total = anatomy.total();
     let instructions = total.instructions + total.string_iterations;
     let per_instruction = bytes as f64 / instructions.max(1) as f64;
-    terminal::tell(format_args!(
+    terminal::print_line(format_args!(
         "dwell: {} instructions in {} s; {}, {} bytes for each",
         units::count(instructions),
         units::real(seconds),
         units::bytes(bytes),
         units::real(per_instruction)
     ));
-    terminal::tell(format_args!("{}", replay::next_steps(path)));
+    terminal::print_line(format_args!("{}", replay::next_steps(path)));
 }
 
 /// No signal ends Dwell until the flag is set. Ctrl-C goes to the program too, which ends as it sees fit; the others are

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use dwell_analyze::options::{Asker, Form, OPTIONS, OptionDef, Topic};
+use dwell_analyze::options::{Form, OPTIONS, OptionDef, QueryCommand, Topic};
 use dwell_analyze::{CallStackMode, Query, QueryError};
 
 use super::parse;
@@ -14,7 +14,7 @@ use super::parse;
 /// The command that a question belongs to.
 pub trait Of {
     /// Which.
-    const ASKER: Asker;
+    const ASKER: QueryCommand;
 }
 
 /// `dwell report`.
@@ -31,19 +31,19 @@ pub struct Source;
 pub struct Export;
 
 impl Of for Report {
-    const ASKER: Asker = Asker::Report;
+    const ASKER: QueryCommand = QueryCommand::Report;
 }
 
 impl Of for Compare {
-    const ASKER: Asker = Asker::Compare;
+    const ASKER: QueryCommand = QueryCommand::Compare;
 }
 
 impl Of for Source {
-    const ASKER: Asker = Asker::Source;
+    const ASKER: QueryCommand = QueryCommand::Source;
 }
 
 impl Of for Export {
-    const ASKER: Asker = Asker::Export;
+    const ASKER: QueryCommand = QueryCommand::Export;
 }
 
 /// The options of a question that a command takes, with their values.
@@ -65,7 +65,7 @@ impl<A: Of> Question<A> {
 }
 
 /// The options that `asker` takes, each with its help.
-fn rows(asker: Asker) -> impl Iterator<Item = (&'static OptionDef, &'static str)> {
+fn rows(asker: QueryCommand) -> impl Iterator<Item = (&'static OptionDef, &'static str)> {
     OPTIONS.iter().filter_map(move |row| Some((row, row.help_for(asker)?)))
 }
 

@@ -14,14 +14,14 @@ const LOG: &str = "log";
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ReportSubject {
     /// A view.
     View(Report),
     /// The log.
     Log,
 }
 
-impl What {
+impl ReportSubject {
     fn parse(word: &str) -> Result<Self> {
         if word == LOG { Ok(Self::Log) } else { Ok(Self::View(Report::parse(word)?)) }
     }
@@ -38,7 +38,7 @@ impl What {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked {
     /// What to show.
-    pub what: What,
+    pub what: ReportSubject,
     /// Object of `blame`, function of `caller-callee`.
     pub subject: Option<String>,
     /// The result's folder; none: the newest here.
@@ -48,9 +48,9 @@ pub struct Asked {
 impl Asked {
     /// Understands the words.
     pub fn parse(words: &[String]) -> Result<Self> {
-        let known = words.iter().take(2).position(|word| What::parse(word).is_ok()).unwrap_or(0);
+        let known = words.iter().take(2).position(|word| ReportSubject::parse(word).is_ok()).unwrap_or(0);
         let name = words.get(known).map_or("", String::as_str);
-        let what = What::parse(name)?;
+        let what = ReportSubject::parse(name)?;
         let mut result = words.get(..known).and_then(<[String]>::first).map(PathBuf::from);
         let mut rest = words.iter().skip(known + 1);
         // The only word left may be the result, the subject forgotten.
@@ -78,7 +78,7 @@ fn is_result(word: impl AsRef<Path>) -> bool {
     word.as_ref().join("manifest.json").is_file()
 }
 
-fn form(what: What, name: &str) -> String {
+fn form(what: ReportSubject, name: &str) -> String {
     match what.subject() {
         Some(subject) => {
             format!("dwell report {name} {} [RESULT]", subject.rsplit(' ').next().unwrap_or_default().to_uppercase())
@@ -154,14 +154,14 @@ mod tests {
     #[test]
     fn name_and_result_come_in_either_order() {
         let waits = |result: Option<&str>| Asked {
-            what: What::View(Report::Waits),
+            what: ReportSubject::View(Report::Waits),
             subject: None,
             result: result.map(PathBuf::from),
         };
         assert_eq!(asked("waits").unwrap(), waits(None));
         assert_eq!(asked("waits r000th").unwrap(), waits(Some("r000th")));
         assert_eq!(asked("r000th waits").unwrap(), waits(Some("r000th")));
-        assert_eq!(asked("log").unwrap().what, What::Log);
+        assert_eq!(asked("log").unwrap().what, ReportSubject::Log);
     }
 
     #[test]

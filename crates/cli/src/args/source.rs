@@ -35,7 +35,7 @@ pub struct SourceArgs {
     pub module: Option<String>,
     /// Lines, instructions, or both; for CSV, both is lines.
     #[arg(long, value_enum, default_value_t, help_heading = "What to show")]
-    pub show: Part,
+    pub show: SourcePart,
     /// Lines without time to show around those with.
     #[arg(long, value_name = "N", default_value = "3", help_heading = "What to show")]
     pub context: usize,
@@ -55,7 +55,7 @@ pub struct SourceArgs {
 
 /// What of a function is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum SourcePart {
     /// Lines, then instructions.
     #[default]
     Both,

@@ -7,11 +7,11 @@ use super::refusal::Refusal;
 
 /// What a client gave.
 #[derive(Debug)]
-pub struct Arguments {
+pub struct ToolArguments {
     given: JsonObject,
 }
 
-impl Arguments {
+impl ToolArguments {
     /// Those given, all of which must be among the `known` ones.
     pub fn new(given: Option<JsonObject>, known: &[&str]) -> Result<Self, Refusal> {
         let given = given.unwrap_or_default();

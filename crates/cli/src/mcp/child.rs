@@ -84,7 +84,7 @@ impl<P: Read> Read for Stream<P> {
 }
 
 /// What prints the JSON of an answer.
-pub struct Asked<'a> {
+pub struct JsonCommand<'a> {
     /// This program.
     pub dwell: &'a Path,
     /// Where it begins, so that the word `.` leads nowhere else.
@@ -93,7 +93,7 @@ pub struct Asked<'a> {
     pub words: Vec<String>,
 }
 
-impl Asked<'_> {
+impl JsonCommand<'_> {
     /// Runs it, and parses what it prints.
     pub async fn answer(self) -> Result<Value, Refusal> {
         let mut command = Command::new(self.dwell);

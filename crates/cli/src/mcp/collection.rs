@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::arguments::{Arguments, wrong};
+use super::arguments::{ToolArguments, wrong};
 use super::child::{RunningChild, explained};
 use super::refusal::Refusal;
-use super::results::Results;
+use super::results::ResultsFolder;
 
 /// How long is recorded where nothing is said.
 const USUAL_DURATION: &str = "10s";
@@ -34,8 +34,8 @@ impl Collections {
     pub async fn collect(
         &self,
         dwell: &Path,
-        results: &Results,
-        given: &Arguments,
+        results: &ResultsFolder,
+        given: &ToolArguments,
         hint: &str,
     ) -> Result<Value, Refusal> {
         let program = program(given.needed_text("program", hint)?)?;
@@ -75,7 +75,7 @@ fn program(word: &str) -> Result<PathBuf, Refusal> {
 }
 
 /// The next free name: r000th, r001th, ….
-fn next_name(results: &Results, ending: &str) -> Result<String, Refusal> {
+fn next_name(results: &ResultsFolder, ending: &str) -> Result<String, Refusal> {
     let names = results.folder().names();
     let names = names.map_err(|error| Refusal::new(format!("cannot list the results: {error}")))?;
     let number = |name: &str| name.strip_prefix('r')?.get(..3)?.parse::<u32>().ok();

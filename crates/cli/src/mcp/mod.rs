@@ -22,7 +22,7 @@ use rmcp::transport::stdio;
 
 use crate::args::McpArgs;
 use crate::error::{Hinted, Result};
-use results::Results;
+use results::ResultsFolder;
 use server::AgentServer;
 
 /// Serves until standard input ends.
@@ -30,7 +30,7 @@ pub fn run(args: &McpArgs) -> Result<ExitCode> {
     if args.list {
         return listing::print(&args.results).map(|()| ExitCode::SUCCESS);
     }
-    let results = Results::open(&args.results)?;
+    let results = ResultsFolder::open(&args.results)?;
     let server = AgentServer::new(results, args.allow_collect)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Hinted::new(format!("cannot start: {error}")))?;

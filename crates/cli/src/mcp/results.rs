@@ -10,12 +10,12 @@ use crate::error::{Hinted, Result, quoted};
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Results {
+pub struct ResultsFolder {
     folder: Folder,
     path: PathBuf,
 }
 
-impl Results {
+impl ResultsFolder {
     /// Holds the folder.
     pub fn open(path: &Path) -> Result<Self> {
         let failed =

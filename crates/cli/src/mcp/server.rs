@@ -16,12 +16,12 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::answer::{self, MOST_ROWS, USUAL_ROWS};
-use super::arguments::Arguments;
-use super::child::Asked;
+use super::arguments::ToolArguments;
+use super::child::JsonCommand;
 use super::collection::Collections;
 use super::refusal::Refusal;
-use super::results::Results;
-use super::tools::{Place, ReadingCommand, TOOLS, ToolName, ToolRow};
+use super::results::ResultsFolder;
+use super::tools::{ReadingCommand, StartFolder, TOOLS, ToolName, ToolRow};
 use crate::error::{Hinted, Result};
 
 /// Children that read at once, of as many calls as there are.
@@ -35,7 +35,7 @@ const INSTRUCTIONS: &str = "Dwell shows where the threads of a Linux program spe
 
 /// Answers one client.
 pub struct AgentServer {
-    results: Results,
+    results: ResultsFolder,
     dwell: PathBuf,
     readers: Semaphore,
     collections: Option<Collections>,
@@ -43,7 +43,7 @@ pub struct AgentServer {
 
 impl AgentServer {
     /// Answers from these results, and may make new ones.
-    pub fn new(results: Results, may_collect: bool) -> Result<Self> {
+    pub fn new(results: ResultsFolder, may_collect: bool) -> Result<Self> {
         let dwell = std::env::current_exe();
         let dwell = dwell.map_err(|error| Hinted::new(format!("cannot find this program: {error}")))?;
         let readers = Semaphore::new(MOST_READERS);
@@ -64,7 +64,7 @@ impl AgentServer {
                 _ => refusal.hint(format!("there are {}", known.join(", "))),
             });
         };
-        let given = Arguments::new(given, &row.known())?;
+        let given = ToolArguments::new(given, &row.known())?;
         let data = match (row.command(&given)?, &self.collections) {
             (None, Some(collections)) => {
                 collections.collect(&self.dwell, &self.results, &given, row.needed_hint()).await?
@@ -85,10 +85,10 @@ impl AgentServer {
             self.held(name).await?;
         }
         match place {
-            Place::Results => Asked { dwell: &self.dwell, folder: self.results.folder(), words }.answer().await,
-            Place::Result(name) => {
+            StartFolder::All => JsonCommand { dwell: &self.dwell, folder: self.results.folder(), words }.answer().await,
+            StartFolder::One(name) => {
                 let folder = self.held(&name).await?;
-                let answer = Asked { dwell: &self.dwell, folder: &folder, words }.answer().await;
+                let answer = JsonCommand { dwell: &self.dwell, folder: &folder, words }.answer().await;
                 answer.map_err(|refusal| refusal.naming(&name))
             }
         }

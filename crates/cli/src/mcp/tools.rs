@@ -4,11 +4,11 @@
 //! of the options offered names a file.
 
 use dwell_analyze::Report;
-use dwell_analyze::options::{Asker, Form, OPTIONS};
+use dwell_analyze::options::{Form, OPTIONS, QueryCommand};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::arguments::{Arguments, checked, wrong};
+use super::arguments::{ToolArguments, checked, wrong};
 use super::refusal::Refusal;
 
 /// A tool.
@@ -162,18 +162,18 @@ pub const TOOLS: [ToolRow; 8] = [
 
 /// Where a command begins.
 #[derive(Debug)]
-pub enum Place {
+pub enum StartFolder {
     /// In the folder of all results.
-    Results,
+    All,
     /// In the folder of this result.
-    Result(String),
+    One(String),
 }
 
 /// A command that prints JSON.
 #[derive(Debug)]
 pub struct ReadingCommand {
     /// Where it begins.
-    pub place: Place,
+    pub place: StartFolder,
     /// Results beside, which must be there.
     pub beside: Vec<String>,
     /// Its words.
@@ -202,15 +202,15 @@ impl ToolRow {
     }
 
     /// The command that answers; none for `collect`.
-    pub fn command(&self, given: &Arguments) -> Result<Option<ReadingCommand>, Refusal> {
+    pub fn command(&self, given: &ToolArguments) -> Result<Option<ReadingCommand>, Refusal> {
         let text = |name: &str| given.needed_text(name, self.needed_hint());
         let of_result = |words: Vec<String>| {
-            Ok(Some(ReadingCommand { place: Place::Result(text("result")?.to_owned()), beside: Vec::new(), words }))
+            Ok(Some(ReadingCommand { place: StartFolder::One(text("result")?.to_owned()), beside: Vec::new(), words }))
         };
         match self.tool {
             ToolName::ListResults => {
                 let words = ["mcp", "--list", "--results=."].map(str::to_owned).to_vec();
-                Ok(Some(ReadingCommand { place: Place::Results, beside: Vec::new(), words }))
+                Ok(Some(ReadingCommand { place: StartFolder::All, beside: Vec::new(), words }))
             }
             ToolName::Summary => of_result(report("summary", None, selection(given)?)),
             ToolName::Findings => of_result(report("findings", None, selection(given)?)),
@@ -236,7 +236,7 @@ impl ToolRow {
                 words.extend(selection(given)?);
                 words.extend(given.text("level")?.map(|level| format!("--level={level}")));
                 words.extend(["--".to_owned(), first.clone(), second.clone()]);
-                Ok(Some(ReadingCommand { place: Place::Results, beside: vec![first, second], words }))
+                Ok(Some(ReadingCommand { place: StartFolder::All, beside: vec![first, second], words }))
             }
             ToolName::Collect => Ok(None),
         }
@@ -260,7 +260,7 @@ fn report(name: &str, subject: Option<&str>, options: Vec<String>) -> Vec<String
     words.chain(["--", ".", name].map(str::to_owned)).chain(subject.map(str::to_owned)).collect()
 }
 
-fn selection(given: &Arguments) -> Result<Vec<String>, Refusal> {
+fn selection(given: &ToolArguments) -> Result<Vec<String>, Refusal> {
     let range = given.text("time_range")?.map(|range| format!("--time-range={range}"));
     let filters = given.texts("filters")?.into_iter().map(|filter| format!("--filter={filter}"));
     Ok(range.into_iter().chain(filters).collect())
@@ -279,7 +279,7 @@ fn report_name(name: &str) -> Result<&str, Refusal> {
 fn report_options(given: Option<&JsonObject>) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     for (name, value) in given.into_iter().flatten() {
-        let row = OPTIONS.iter().find(|row| row.option == name && row.help_for(Asker::Report).is_some());
+        let row = OPTIONS.iter().find(|row| row.option == name && row.help_for(QueryCommand::Report).is_some());
         let Some(row) = row else {
             let known: Vec<&str> = OPTIONS.iter().map(|row| row.option).filter(|name| !name.is_empty()).collect();
             let refusal = Refusal::new(format!("there is no option `{name}`"));
@@ -316,7 +316,7 @@ fn schema((_, takes, help): &ArgumentRow) -> Value {
             json!({ "type": "integer", "minimum": 1, "maximum": super::answer::MOST_ROWS, "description": help })
         }
         Takes::Options => {
-            let rows = OPTIONS.iter().filter_map(|row| Some((row, row.help_for(Asker::Report)?)));
+            let rows = OPTIONS.iter().filter_map(|row| Some((row, row.help_for(QueryCommand::Report)?)));
             let properties: JsonObject =
                 rows.map(|(row, help)| (row.option.to_owned(), option_schema(row.form, help))).collect();
             json!({ "type": "object", "properties": properties, "additionalProperties": false, "description": help })
@@ -342,7 +342,7 @@ mod tests {
 
     fn command(tool: ToolName, given: &Value) -> Result<Vec<String>, Refusal> {
         let row = TOOLS.iter().find(|row| row.tool == tool).unwrap();
-        let given = Arguments::new(given.as_object().cloned(), &row.known())?;
+        let given = ToolArguments::new(given.as_object().cloned(), &row.known())?;
         Ok(row.command(&given)?.unwrap().words)
     }
 

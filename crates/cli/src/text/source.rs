@@ -10,7 +10,7 @@ use dwell_analyze::source::{Cost, Instruction, SourceLine, SourceView};
 use super::bars::bar;
 use super::style::{Ink, Style, printable, truncate_end, truncate_middle, width};
 use super::{note_lines, units};
-use crate::args::Part;
+use crate::args::SourcePart;
 
 /// Columns of the bar beside a row.
 const BAR_WIDTH: usize = 8;
@@ -22,10 +22,10 @@ const TAB: usize = 8;
 const HOT: f64 = 0.1;
 
 /// The view as text that ends with a newline. The first `warnings` of the notes behind its own remarks are warnings.
-pub fn render(view: &SourceView, show: Part, context: usize, warnings: usize, style: &Style) -> String {
+pub fn render(view: &SourceView, show: SourcePart, context: usize, warnings: usize, style: &Style) -> String {
     let mut lines = heading(view, style);
-    let source = matches!(show, Part::Both | Part::Source) && !view.lines.is_empty();
-    let assembly = matches!(show, Part::Both | Part::Assembly) && !view.instructions.is_empty();
+    let source = matches!(show, SourcePart::Both | SourcePart::Source) && !view.lines.is_empty();
+    let assembly = matches!(show, SourcePart::Both | SourcePart::Assembly) && !view.instructions.is_empty();
     if source {
         lines.extend(source_lines(view, context, style));
     }

@@ -92,16 +92,16 @@ impl Table {
         Rendered { heading: self.heading(&shown, style), lines, left_out }
     }
 
-    fn line(&self, row: &[Cell], shown: &[Place], style: &Style) -> String {
-        let cell = |place: &Place| {
+    fn line(&self, row: &[Cell], shown: &[ShownColumn], style: &Style) -> String {
+        let cell = |place: &ShownColumn| {
             let cell = row.get(place.column)?;
             Some(cell.paint(place.width, self.columns[place.column].number, style))
         };
         shown.iter().filter_map(cell).collect::<Vec<_>>().join(GAP).trim_end().to_owned()
     }
 
-    fn heading(&self, shown: &[Place], style: &Style) -> Vec<String> {
-        let title = |place: &Place| wrap(&self.columns[place.column].title, place.width);
+    fn heading(&self, shown: &[ShownColumn], style: &Style) -> Vec<String> {
+        let title = |place: &ShownColumn| wrap(&self.columns[place.column].title, place.width);
         let wrapped: Vec<Vec<String>> = shown.iter().map(title).collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
         let line = |at: usize| {
@@ -117,7 +117,7 @@ impl Table {
 
     /// The columns that fit into `room`: all with headings on as few lines as that allows, then with shortened texts,
     /// then fewer.
-    fn fit(&self, room: usize) -> Vec<Place> {
+    fn fit(&self, room: usize) -> Vec<ShownColumn> {
         for lines in 1..HEADING_LINES {
             let places = self.natural(lines);
             if total(&places) <= room {
@@ -136,7 +136,7 @@ impl Table {
 
     /// The place that is left out first: the last number, but of few numbers none before the last text. The first
     /// column names the row and stays.
-    fn least_useful(&self, places: &[Place]) -> usize {
+    fn least_useful(&self, places: &[ShownColumn]) -> usize {
         let last = |number: bool| places.iter().rposition(|place| self.columns[place.column].number == number);
         let numbers = places.iter().filter(|place| self.columns[place.column].number).count();
         let text = last(false).filter(|&place| place > 0);
@@ -145,16 +145,16 @@ impl Table {
         chosen.unwrap_or(places.len() - 1)
     }
 
-    fn natural(&self, heading_lines: usize) -> Vec<Place> {
+    fn natural(&self, heading_lines: usize) -> Vec<ShownColumn> {
         let place = |(column, definition): (usize, &Column)| {
             let cells = self.rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0);
-            Place { column, width: cells.max(heading_width(&definition.title, heading_lines)) }
+            ShownColumn { column, width: cells.max(heading_width(&definition.title, heading_lines)) }
         };
         self.columns.iter().enumerate().map(place).collect()
     }
 
     /// Shortens the widest text columns until all fit into `room`; `false` when they cannot.
-    fn shrink(&self, places: &mut [Place], room: usize) -> bool {
+    fn shrink(&self, places: &mut [ShownColumn], room: usize) -> bool {
         let mut over = total(places).saturating_sub(room);
         while over > 0 {
             let Some(widest) = places.iter_mut().filter(|place| self.has_spare(place)).max_by_key(|place| place.width)
@@ -167,7 +167,7 @@ impl Table {
         true
     }
 
-    fn has_spare(&self, place: &Place) -> bool {
+    fn has_spare(&self, place: &ShownColumn) -> bool {
         let column = &self.columns[place.column];
         let least = if place.column == 0 { LEAST_NAME } else { LEAST_TEXT };
         !column.number && place.width > least.max(heading_width(&column.title, HEADING_LINES))
@@ -176,12 +176,12 @@ impl Table {
 
 /// A column that is shown, and how wide.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ShownColumn {
     column: usize,
     width: usize,
 }
 
-fn total(places: &[Place]) -> usize {
+fn total(places: &[ShownColumn]) -> usize {
     places.iter().map(|place| place.width).sum::<usize>() + GAP.len() * places.len().saturating_sub(1)
 }
 

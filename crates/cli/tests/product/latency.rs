@@ -132,7 +132,7 @@ pub fn delays_are_seen(recording: Recording, cause: Delay, tasks: usize) -> Resu
     let work = latency.types.iter().find(|of| of.name == "work").context("no intervals called work")?;
     ensure!(work.intervals.len() == tasks && delayed.len() >= 4, "{} tasks, {}", work.intervals.len(), delayed.len());
     let of_delayed = work.intervals.iter().filter(|task| delayed.contains(&task.id.row()));
-    let has = |task: &&dwell_analyze::latency::Interval| {
+    let has = |task: &&dwell_analyze::latency::MeasuredInterval| {
         let delays = latency.delays(task.thread);
         delays.is_some_and(|delays| delays.causes(task.start_ns, task.end_ns).of(cause) > 0)
     };

@@ -46,6 +46,7 @@ mod looking;
 mod loopback;
 mod mcp;
 mod merge;
+mod names;
 mod packaging;
 mod pt;
 mod python;
@@ -73,6 +74,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut cases = layers::cases();
+    cases.extend(names::cases());
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
     cases.extend(bad_neighbours::cases());

@@ -8,12 +8,12 @@ use blazesym::symbolize::Input;
 
 use crate::code::demangle::readable;
 use crate::code::files::claims_too_much;
-use crate::code::symbol_reader::{Depth, Reader, file_readers};
+use crate::code::symbol_reader::{Depth, SymbolReader, file_readers};
 
 /// Names of functions in files.
 #[derive(Default)]
 pub struct CodeNames {
-    files: HashMap<PathBuf, Vec<Reader>>,
+    files: HashMap<PathBuf, Vec<SymbolReader>>,
 }
 
 impl CodeNames {
@@ -48,12 +48,12 @@ impl CodeNames {
 }
 
 /// The symbol table first: it is quick, and tells what a profile needs.
-fn readers(file: &Path) -> Vec<Reader> {
+fn readers(file: &Path) -> Vec<SymbolReader> {
     if !file.is_file() || claims_too_much(file).is_some() {
         return Vec::new();
     }
     let depth = Depth { debug_info: true, inlines: false };
-    let mut readers: Vec<Reader> = file_readers(file, None, depth, &[]).collect();
+    let mut readers: Vec<SymbolReader> = file_readers(file, None, depth, &[]).collect();
     readers.reverse();
     readers
 }

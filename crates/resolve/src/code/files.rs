@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_file_that_claims_too_much_costs_its_names_only() {
         use crate::code::symbol_reader::Depth;
-        use crate::code::symbols::{Elsewhere, Place, Request, symbolize};
+        use crate::code::symbols::{Elsewhere, Request, SymbolPlace, symbolize};
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("hollow.so");
         let begun = Instant::now();
@@ -156,7 +156,7 @@ mod tests {
             let build_id = crate::code::modules::read_build_id(&path);
             assert_eq!(build_id, (section.0 != ".symtab").then(String::new), "{section:?}");
             let request = Request {
-                place: Place::File(path.clone(), Some(path.clone())),
+                place: SymbolPlace::File(path.clone(), Some(path.clone())),
                 code: vec![0x1000],
                 data: Vec::new(),
                 shares: vec![1.0],
@@ -164,7 +164,7 @@ mod tests {
             let depth = Depth { debug_info: true, inlines: true };
             let kernel = crate::KernelFiles::default();
             let elsewhere = Elsewhere { debug_dirs: &[], kernel: &kernel };
-            let answers = symbolize(&[request], depth, elsewhere, &crate::Silent);
+            let answers = symbolize(&[request], depth, elsewhere, &crate::NoProgress);
             assert_eq!(answers[0].code, [[]], "{section:?}");
             let refused = [".debug_info", ".symtab"].contains(&section.0);
             assert!(!refused || answers[0].failure.is_some(), "{section:?}: nobody is told");

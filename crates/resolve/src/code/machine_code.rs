@@ -117,7 +117,7 @@ pub fn worth_listing(shares: &[f64], extents: &[Option<Extent>], chains: &[Vec<F
 }
 
 /// Who names the code of a file.
-pub trait Names {
+pub trait CodeNaming {
     /// For each address the function there, then what is inlined into it, outermost first; empty when unknown.
     fn chains(&self, addresses: &[u64]) -> Vec<Vec<Function>>;
     /// For each address the function that has it inside.
@@ -125,7 +125,7 @@ pub trait Names {
 }
 
 /// Reads the code of `candidates`, the first ones first, from `file`.
-pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listings {
+pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn CodeNaming) -> Listings {
     let mut listings = Listings::default();
     if candidates.is_empty() {
         return listings;
@@ -172,7 +172,7 @@ fn loaded<'d>(elf: &Elf<'d>, address: u64, bytes: u64) -> Option<&'d [u8]> {
 }
 
 /// The names of the functions at `targets`: addresses that code calls, or of pointers that it calls through.
-fn called(targets: &BTreeSet<u64>, imports: &Imports<'_, '_>, names: &dyn Names) -> Vec<Listing> {
+fn called(targets: &BTreeSet<u64>, imports: &Imports<'_, '_>, names: &dyn CodeNaming) -> Vec<Listing> {
     let targets: Vec<u64> = targets.iter().copied().take(MOST_TARGETS).collect();
     let named = targets.iter().zip(names.functions(&targets)).filter_map(|(&start, function)| {
         let function = imports.name(start).or(function)?;
@@ -214,7 +214,7 @@ impl<'f, 'd> Imports<'f, 'd> {
 
 /// Where each instruction comes from, equal neighbours together. Where they jump to outside of the code is added to
 /// `targets`.
-fn places(bytes: &[u8], start: u64, targets: &mut BTreeSet<u64>, names: &dyn Names) -> Vec<(u32, Vec<Function>)> {
+fn places(bytes: &[u8], start: u64, targets: &mut BTreeSet<u64>, names: &dyn CodeNaming) -> Vec<(u32, Vec<Function>)> {
     let end = start.saturating_add(bytes.len() as u64);
     let mut addresses = Vec::new();
     for instruction in Decoder::with_ip(64, bytes, start, DecoderOptions::NONE) {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use dwell_files::BoundedFile;
 use dwell_store::raw::wire::MapHeader;
-use dwell_store::{Folder, Kept, module_identity};
+use dwell_store::{Folder, KeptFile, module_identity};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
@@ -215,7 +215,7 @@ fn candidates(module: &Module, places: &Places<'_>) -> Vec<PathBuf> {
     if !is_file(&module.path) {
         return Vec::new();
     }
-    let name = Kept::Module { identity: module.identity.clone() }.file_name();
+    let name = KeptFile::Module { identity: module.identity.clone() }.file_name();
     let mut paths: Vec<PathBuf> = kept(&name, places).into_iter().collect();
     paths.push(PathBuf::from(&module.path));
     for folder in places.search_dirs {

@@ -84,7 +84,7 @@ fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()>
     };
     let sections = gimli::DwarfSections::load(load).ok()?;
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-    let mut room = Room { ranges: MOST_RANGES, text: MOST_TEXT_BYTES };
+    let mut room = ScopeBudget { ranges: MOST_RANGES, text: MOST_TEXT_BYTES };
     let places = Places::new(addresses);
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
@@ -99,7 +99,7 @@ fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()>
 }
 
 /// What may still be done for a file: overlapping ranges and long names make small files large.
-struct Room {
+struct ScopeBudget {
     ranges: usize,
     text: usize,
 }
@@ -119,7 +119,12 @@ impl<'a> Places<'a> {
     }
 
     /// Those of `numbers`, which are by address, whose address lies in the ranges: each once, by address.
-    fn covered(&self, ranges: impl Iterator<Item = gimli::Range>, numbers: &[usize], room: &mut Room) -> Vec<usize> {
+    fn covered(
+        &self,
+        ranges: impl Iterator<Item = gimli::Range>,
+        numbers: &[usize],
+        room: &mut ScopeBudget,
+    ) -> Vec<usize> {
         let mut seen: Vec<bool> = Vec::new();
         let mut count = 0;
         for range in ranges {
@@ -153,7 +158,7 @@ fn bytes_of<'d>(section: &impl ObjectSection<'d>) -> u64 {
 }
 
 /// The numbers of the addresses in a unit of a language with scopes.
-fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut Room) -> Vec<usize> {
+fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut ScopeBudget) -> Vec<usize> {
     let mut entries = unit.entries();
     let Ok(Some(root)) = entries.next_dfs() else { return Vec::new() };
     if let Some(AttributeValue::Language(language)) = root.attr_value(gimli::DW_AT_language)
@@ -198,7 +203,12 @@ struct Tree<'d> {
 }
 
 impl<'d> Tree<'d> {
-    fn read((dwarf, unit): (&Dwarf<'d>, &Unit<'d>), places: &Places<'_>, wanted: &[usize], room: &mut Room) -> Self {
+    fn read(
+        (dwarf, unit): (&Dwarf<'d>, &Unit<'d>),
+        places: &Places<'_>,
+        wanted: &[usize],
+        room: &mut ScopeBudget,
+    ) -> Self {
         let mut tree = Self::default();
         let mut path: Vec<(isize, UnitOffset)> = Vec::new();
         // The function over some of the addresses that the walk is in: its depth, and their numbers.
@@ -239,7 +249,7 @@ impl<'d> Tree<'d> {
         tree
     }
 
-    fn tell(&self, found: &mut [Vec<Scoped>], room: &mut Room) {
+    fn tell(&self, found: &mut [Vec<Scoped>], room: &mut ScopeBudget) {
         for &(number, offset) in &self.over {
             let name = self.declaration(offset).map(|node| text(node.name).into_owned()).unwrap_or_default();
             let qualified = self.qualified(offset, b"", 0).unwrap_or_default();
@@ -341,7 +351,7 @@ mod tests {
     fn overlapping_ranges_count_once() {
         let places = Places::new(&[30, 10, 20, 90]);
         let ranges = |count: usize| (0..count).map(|number| gimli::Range { begin: 10 + number as u64 % 2, end: 31 });
-        let mut room = Room { ranges: 1000, text: 0 };
+        let mut room = ScopeBudget { ranges: 1000, text: 0 };
         assert_eq!(places.covered(ranges(100), &places.order, &mut room), [1, 2, 0]);
         let before = room.ranges;
         assert_eq!(places.covered(ranges(usize::MAX), &[2, 0], &mut room), [2, 0]);
@@ -359,7 +369,7 @@ mod tests {
         let over = vec![(0, UnitOffset(1)), (0, UnitOffset(2)), (0, UnitOffset(2))];
         let tree = Tree { nodes: HashMap::from([(UnitOffset(1), node), (UnitOffset(2), inner)]), over };
         let mut found = vec![Vec::new()];
-        tree.tell(&mut found, &mut Room { ranges: 0, text: 3 * MOST_NAME_BYTES + 200 });
+        tree.tell(&mut found, &mut ScopeBudget { ranges: 0, text: 3 * MOST_NAME_BYTES + 200 });
         let lengths: Vec<_> = found[0].iter().map(|scoped| (scoped.name.len(), scoped.qualified.len())).collect();
         assert_eq!(lengths, [(MOST_NAME_BYTES, MOST_NAME_BYTES), (MOST_NAME_BYTES, 0)]);
     }

@@ -39,7 +39,13 @@ pub struct StackTable {
 }
 
 /// Weaves the raw stacks `keys`, in the order of their numbers. `names` has the functions at their sites.
-pub fn build_stacks(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> StackTable {
+pub fn build_stacks(
+    keys: &[StackKey],
+    meta: &Meta,
+    sites: &Sites,
+    modules: &Modules,
+    names: &SiteFunctions,
+) -> StackTable {
     let mut woven = StackTable::default();
     for module in modules.all() {
         woven.modules.push(ModuleRow { path: module.path.clone(), build_id: module.build_id.clone() });
@@ -121,12 +127,12 @@ fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec
 }
 
 /// The functions found for each site, and those of Python.
-pub struct Names<'a> {
+pub struct SiteFunctions<'a> {
     by_site: HashMap<usize, &'a [Function]>,
     python: &'a Functions,
 }
 
-impl<'a> Names<'a> {
+impl<'a> SiteFunctions<'a> {
     /// The function at a site.
     pub fn function(&self, site: usize) -> Option<&'a Function> {
         self.by_site.get(&site)?.first()
@@ -143,7 +149,7 @@ impl<'a> Names<'a> {
 }
 
 /// The rows of one site: the function, then what is inlined into it.
-fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usize, site: Site) -> Vec<FrameId> {
+fn frames(table: &mut Frames, modules: &Modules, names: &SiteFunctions<'_>, number: usize, site: Site) -> Vec<FrameId> {
     let known = modules.get(site.module);
     let module = known.map_or(ModuleId::NONE, |_| ModuleId::new(site.module as usize));
     let kernel = site.module == KERNEL;

@@ -50,9 +50,9 @@ pub fn file_readers<'a>(
     debug_file: Option<&'a Path>,
     depth: Depth,
     debug_dirs: &'a [PathBuf],
-) -> impl Iterator<Item = Reader> + 'a {
+) -> impl Iterator<Item = SymbolReader> + 'a {
     let with_debug_info = depth.debug_info.then_some((debug_file.unwrap_or(path), depth));
-    with_debug_info.into_iter().chain([(path, SYMBOLS)]).map(move |(path, depth)| Reader {
+    with_debug_info.into_iter().chain([(path, SYMBOLS)]).map(move |(path, depth)| SymbolReader {
         source: elf_source(path, depth),
         symbolizer: symbolizer(depth, debug_dirs),
         absolute: false,
@@ -60,13 +60,13 @@ pub fn file_readers<'a>(
 }
 
 /// One way to read symbols.
-pub struct Reader {
+pub struct SymbolReader {
     source: Source<'static>,
     symbolizer: Symbolizer,
     absolute: bool,
 }
 
-impl Reader {
+impl SymbolReader {
     /// The running kernel's symbols.
     pub fn of_kernel(files: &KernelFiles, depth: Depth, debug_dirs: &[PathBuf]) -> Self {
         Self { source: kernel_source(files), symbolizer: symbolizer(depth, debug_dirs), absolute: true }
@@ -139,7 +139,7 @@ pub fn data_symbol(sym: Sym<'_>) -> Option<DataSymbol> {
 }
 
 /// Names for a file's listings.
-pub struct FileNames<'a>(pub &'a Reader);
+pub struct FileNames<'a>(pub &'a SymbolReader);
 
 impl FileNames<'_> {
     fn look_up<T: Clone + Default>(&self, addresses: &[u64], take: impl Fn(u64, Sym<'_>) -> T) -> Vec<T> {
@@ -157,7 +157,7 @@ impl FileNames<'_> {
     }
 }
 
-impl machine_code::Names for FileNames<'_> {
+impl machine_code::CodeNaming for FileNames<'_> {
     fn chains(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
         self.look_up(addresses, |_, symbol| functions(symbol))
     }

@@ -22,14 +22,14 @@ use crate::code::kernel::{KernelFiles, KernelMap};
 use crate::code::machine_code::{self, Extent, Listings};
 use crate::code::scopes;
 use crate::code::symbol_reader::{
-    BATCH, Depth, FileNames, Reader, SYMBOLS, data_symbol, extent, file_readers, function, functions,
+    BATCH, Depth, FileNames, SYMBOLS, SymbolReader, data_symbol, extent, file_readers, function, functions,
 };
 use crate::code::symbol_table::SymbolTable;
 use crate::progress::Progress;
 
 /// Where a module's symbols are.
 #[derive(Clone)]
-pub enum Place {
+pub enum SymbolPlace {
     /// In this ELF file, and in the file that holds its debug information, when that is another one.
     File(PathBuf, Option<PathBuf>),
     /// In the running kernel.
@@ -43,7 +43,7 @@ pub enum Place {
 /// The addresses of one module to be named.
 pub struct Request {
     /// Where the names are.
-    pub place: Place,
+    pub place: SymbolPlace,
     /// Code addresses.
     pub code: Vec<u64>,
     /// Data addresses.
@@ -171,12 +171,12 @@ impl Request {
     }
 
     fn is_in_files(&self) -> bool {
-        self.len() > 0 && matches!(self.place, Place::File(..) | Place::Kernel)
+        self.len() > 0 && matches!(self.place, SymbolPlace::File(..) | SymbolPlace::Kernel)
     }
 
     /// The answer of those whose names are in no file.
     fn of_memory(&self) -> Answer {
-        let Place::Jit(jit) = &self.place else { return Answer::default() };
+        let SymbolPlace::Jit(jit) = &self.place else { return Answer::default() };
         let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
         Answer { code: self.code.iter().map(functions).collect(), ..Answer::default() }
     }
@@ -185,7 +185,7 @@ impl Request {
 impl<'a> Readable<'a> {
     fn of(request: &'a Request, depth: Depth, expansion: &mut Expansion) -> Self {
         let debug_file = match &request.place {
-            Place::File(path, debug_file) if request.is_in_files() => {
+            SymbolPlace::File(path, debug_file) if request.is_in_files() => {
                 usable(path, debug_file.as_deref(), depth, expansion)
             }
             _ => Err(Unread::All(String::new())),
@@ -207,14 +207,14 @@ impl<'a> Readable<'a> {
             ..Answer::default()
         };
         match &request.place {
-            Place::File(path, _) => self.of_file(path, debug_dirs, &mut answer),
-            Place::Kernel => {
-                answer.fill(request, &[Reader::of_kernel(kernel, self.depth, debug_dirs)]);
+            SymbolPlace::File(path, _) => self.of_file(path, debug_dirs, &mut answer),
+            SymbolPlace::Kernel => {
+                answer.fill(request, &[SymbolReader::of_kernel(kernel, self.depth, debug_dirs)]);
                 if !request.code.is_empty() {
                     KernelMap::read(kernel).complete(&mut answer.code, &request.code);
                 }
             }
-            Place::Jit(_) | Place::None => {}
+            SymbolPlace::Jit(_) | SymbolPlace::None => {}
         }
         answer
     }
@@ -230,7 +230,7 @@ impl<'a> Readable<'a> {
             }
         };
         let depth = if debug_file.is_some() { self.depth } else { SYMBOLS };
-        let readers: Vec<Reader> = file_readers(path, debug_file, depth, debug_dirs).collect();
+        let readers: Vec<SymbolReader> = file_readers(path, debug_file, depth, debug_dirs).collect();
         answer.fill(request, &readers);
         answer.fill_from_debug_data(request, path);
         if depth.debug_info {
@@ -263,7 +263,7 @@ fn usable<'a>(
 }
 
 impl Answer {
-    fn fill(&mut self, request: &Request, readers: &[Reader]) {
+    fn fill(&mut self, request: &Request, readers: &[SymbolReader]) {
         self.extents.resize(request.code.len(), None);
         for reader in readers {
             let code: Vec<usize> = (0..self.code.len()).filter(|&row| self.code[row].is_empty()).collect();
@@ -285,7 +285,7 @@ impl Answer {
     }
 
     /// Lists the functions that took time: their code is the file's, the names are those of the best reader.
-    fn list(&mut self, request: &Request, path: &Path, readers: &[Reader]) {
+    fn list(&mut self, request: &Request, path: &Path, readers: &[SymbolReader]) {
         let Some(reader) = readers.first() else { return };
         if !request.shares.is_empty() {
             machine_code::complete(path, &request.code, &mut self.extents);
@@ -328,7 +328,7 @@ impl Answer {
 fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
     let bare: Vec<usize> =
         (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
-    let reader = Reader::of_symbol_table(path, debug_dirs);
+    let reader = SymbolReader::of_symbol_table(path, debug_dirs);
     for batch in bare.chunks(BATCH) {
         let wanted: Vec<u64> = batch.iter().map(|&row| addresses[row]).collect();
         let read = reader.read(&wanted, &mut |number, symbol| {

@@ -60,12 +60,12 @@ pub struct AnnotationEvent {
     /// When it happened: another time where the program tells one (`_ex`).
     pub at_ns: u64,
     /// What.
-    pub what: What,
+    pub what: AnnotationKind,
 }
 
 /// One thing said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum AnnotationKind {
     /// So many of the thread's events before this one are lost.
     Lost(u32),
     /// A task that nests in its thread's others begins.
@@ -125,11 +125,11 @@ impl AnnotationEvent {
     pub fn of_probe(record: &TaskProbeRecord) -> Self {
         let scope = Scope::Probe(record.probe);
         let (name, none) = (TaskName::Text(TextId::EMPTY), InstanceId::default());
-        let begin = What::Begin { scope, name, id: none, parent: none };
+        let begin = AnnotationKind::Begin { scope, name, id: none, parent: none };
         let what = match record.end {
             task_edge::BEGIN => begin,
-            task_edge::NEXT => What::Next { scope },
-            _ => What::End { scope },
+            task_edge::NEXT => AnnotationKind::Next { scope },
+            _ => AnnotationKind::End { scope },
         };
         let (tid, time_ns) = (record.h.tid, record.h.time_ns);
         Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
@@ -137,14 +137,14 @@ impl AnnotationEvent {
 
     /// An instant of the whole recording that its user marked; the record names the first thread of a process.
     pub fn of_mark(h: &RecordHeader, name: TextId) -> Self {
-        let what = What::Marker { domain: TextId::EMPTY, name, scope: MarkerScope::Global };
+        let what = AnnotationKind::Marker { domain: TextId::EMPTY, name, scope: MarkerScope::Global };
         Self { tid: h.tid, tgid: h.tid, source: 0, time_ns: h.time_ns, at_ns: h.time_ns, what }
     }
 
     /// A request that was handled.
     pub fn of_request(record: &RequestRecord, name: TextId) -> Self {
         let (tid, time_ns) = (record.h.tid, record.h.time_ns);
-        let what = What::Request { name, start_ns: record.begin_ns, end_ns: time_ns };
+        let what = AnnotationKind::Request { name, start_ns: record.begin_ns, end_ns: time_ns };
         Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
     }
 }

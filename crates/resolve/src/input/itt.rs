@@ -8,7 +8,7 @@ use dwell_itt_wire::{Event, Id, Name, Named, Value};
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 use dwell_store::raw::wire::IttHeader;
 
-use super::annotation_event::{AnnotationEvent, InstanceId, Scope, Subject, TaskName, What};
+use super::annotation_event::{AnnotationEvent, AnnotationKind, InstanceId, Scope, Subject, TaskName};
 use super::texts::{TextId, Texts};
 use crate::input::ticks::time_ns;
 
@@ -61,14 +61,14 @@ impl Names {
         self.counters.get(&id).copied().unwrap_or((TextId::UNKNOWN, TextId::UNKNOWN))
     }
 
-    fn what(&self, header: &IttHeader, event: &Event<'_>) -> Option<What> {
+    fn what(&self, header: &IttHeader, event: &Event<'_>) -> Option<AnnotationKind> {
         let task = TaskKind::Overlapped;
         Some(match *event {
             Event::TaskBegin { domain, name, id, parent } => self.begin(domain, self.task(name), (id, parent)),
             Event::TaskBeginFn { domain, function, id, parent } => {
                 self.begin(domain, TaskName::Function(function), (id, parent))
             }
-            Event::TaskEnd { domain } => What::End { scope: Scope::Domain(self.domain(domain)) },
+            Event::TaskEnd { domain } => AnnotationKind::End { scope: Scope::Domain(self.domain(domain)) },
             Event::OverlappedBegin { domain, name, id, parent } => {
                 self.begin_by_id((task, domain), self.task(name), (id, parent))
             }
@@ -82,7 +82,7 @@ impl Names {
                 self.begin_by_id((TaskKind::Frame, domain), name, (id, Id::NONE))
             }
             Event::FrameEnd { domain, id } => self.end_by_id(TaskKind::Frame, domain, id),
-            Event::FrameSubmit { domain, id, begin, end } => What::Frame {
+            Event::FrameSubmit { domain, id, begin, end } => AnnotationKind::Frame {
                 domain: self.domain(domain),
                 id: instance(id),
                 start_ns: time_ns(header, begin),
@@ -92,28 +92,39 @@ impl Names {
         })
     }
 
-    fn begin(&self, domain: u16, name: TaskName, (id, parent): (Id, Id)) -> What {
-        What::Begin { scope: Scope::Domain(self.domain(domain)), name, id: instance(id), parent: instance(parent) }
+    fn begin(&self, domain: u16, name: TaskName, (id, parent): (Id, Id)) -> AnnotationKind {
+        AnnotationKind::Begin {
+            scope: Scope::Domain(self.domain(domain)),
+            name,
+            id: instance(id),
+            parent: instance(parent),
+        }
     }
 
-    fn begin_by_id(&self, (kind, domain): (TaskKind, u16), name: TaskName, (id, parent): (Id, Id)) -> What {
-        What::BeginById { kind, domain: self.domain(domain), name, id: instance(id), parent: instance(parent) }
+    fn begin_by_id(&self, (kind, domain): (TaskKind, u16), name: TaskName, (id, parent): (Id, Id)) -> AnnotationKind {
+        AnnotationKind::BeginById {
+            kind,
+            domain: self.domain(domain),
+            name,
+            id: instance(id),
+            parent: instance(parent),
+        }
     }
 
-    fn end_by_id(&self, kind: TaskKind, domain: u16, id: Id) -> What {
-        What::EndById { kind, domain: self.domain(domain), id: instance(id) }
+    fn end_by_id(&self, kind: TaskKind, domain: u16, id: Id) -> AnnotationKind {
+        AnnotationKind::EndById { kind, domain: self.domain(domain), id: instance(id) }
     }
 
     /// Everything except tasks.
-    fn what_else(&self, event: &Event<'_>) -> Option<What> {
+    fn what_else(&self, event: &Event<'_>) -> Option<AnnotationKind> {
         Some(match *event {
-            Event::Marker { domain, name, scope, .. } => What::Marker {
+            Event::Marker { domain, name, scope, .. } => AnnotationKind::Marker {
                 domain: self.domain(domain),
                 name: self.string(name),
                 scope: MarkerScope::from_code(u8::try_from(scope).unwrap_or(0)),
             },
-            Event::EventStart { event } => What::EventStart(self.event(event)),
-            Event::EventEnd { event } => What::EventEnd(self.event(event)),
+            Event::EventStart { event } => AnnotationKind::EventStart(self.event(event)),
+            Event::EventEnd { event } => AnnotationKind::EventEnd(self.event(event)),
             Event::CounterSet { counter, value } => count(self.counter(counter), CounterKind::Set, value),
             Event::CounterAdd { counter, delta } => {
                 count(self.counter(counter), CounterKind::Sum, Value::Signed(delta))
@@ -121,19 +132,19 @@ impl Names {
             Event::NamedCounterAdd { domain, name, delta } => {
                 count((self.domain(domain), self.string(name)), CounterKind::Sum, Value::Signed(delta))
             }
-            Event::SyncPrepare { address } => What::Prepare(address),
-            Event::SyncAcquired { address } => What::Acquired(address),
-            Event::SyncReleasing { address } => What::Releasing(address),
-            Event::SyncCancel { address } => What::Cancel(address),
-            Event::StackEnter { id } => What::Enter { id },
-            Event::StackLeave { id } => What::Leave(id),
+            Event::SyncPrepare { address } => AnnotationKind::Prepare(address),
+            Event::SyncAcquired { address } => AnnotationKind::Acquired(address),
+            Event::SyncReleasing { address } => AnnotationKind::Releasing(address),
+            Event::SyncCancel { address } => AnnotationKind::Cancel(address),
+            Event::StackEnter { id } => AnnotationKind::Enter { id },
+            Event::StackLeave { id } => AnnotationKind::Leave(id),
             _ => return None,
         })
     }
 }
 
-fn count((domain, name): (TextId, TextId), kind: CounterKind, value: Value) -> What {
-    What::Count { domain, name, kind, value: value.as_f64() }
+fn count((domain, name): (TextId, TextId), kind: CounterKind, value: Value) -> AnnotationKind {
+    AnnotationKind::Count { domain, name, kind, value: value.as_f64() }
 }
 
 /// What a datum is of: of no task, when it says so and names none.
@@ -163,7 +174,7 @@ impl Decoder {
         self.damaged += names.unknown() + names.rest() as u64;
     }
 
-    fn name(&mut self, source: u32, named: &Named<'_>) -> Option<What> {
+    fn name(&mut self, source: u32, named: &Named<'_>) -> Option<AnnotationKind> {
         let names = self.sources.entry(source).or_default();
         let texts = &mut self.texts;
         match named.name {
@@ -181,13 +192,20 @@ impl Decoder {
             }
             Name::SyncCreate { address, attribute, class, name } => {
                 let kind = object_type(&String::from_utf8_lossy(class), attribute);
-                return Some(What::SyncCreate { address, kind, class: texts.intern(class), name: texts.intern(name) });
+                return Some(AnnotationKind::SyncCreate {
+                    address,
+                    kind,
+                    class: texts.intern(class),
+                    name: texts.intern(name),
+                });
             }
-            Name::SyncRename { address, name } => return Some(What::SyncRename { address, name: texts.intern(name) }),
-            Name::SyncDestroy { address } => return Some(What::SyncDestroy(address)),
-            Name::ThreadName { text } => return Some(What::ThreadName(texts.intern(text))),
-            Name::ThreadIgnore => return Some(What::ThreadIgnore),
-            Name::Resume { .. } => return Some(What::Resumed),
+            Name::SyncRename { address, name } => {
+                return Some(AnnotationKind::SyncRename { address, name: texts.intern(name) });
+            }
+            Name::SyncDestroy { address } => return Some(AnnotationKind::SyncDestroy(address)),
+            Name::ThreadName { text } => return Some(AnnotationKind::ThreadName(texts.intern(text))),
+            Name::ThreadIgnore => return Some(AnnotationKind::ThreadIgnore),
+            Name::Resume { .. } => return Some(AnnotationKind::Resumed),
             _ => {}
         }
         None
@@ -205,7 +223,7 @@ impl Decoder {
             latest_ns = at_ns.max(latest_ns);
             let mut say = |what| take(AnnotationEvent { tid, tgid, source, time_ns: latest_ns, at_ns, what });
             if std::mem::take(&mut lost) > 0 {
-                say(What::Lost(header.lost));
+                say(AnnotationKind::Lost(header.lost));
             }
             let names = self.sources.get(&source).unwrap_or(&unknown);
             if let Some(what) = names.what(header, &stamped.event) {
@@ -216,26 +234,26 @@ impl Decoder {
         }
         if lost > 0 {
             let time_ns = header.h.time_ns;
-            take(AnnotationEvent { tid, tgid, source, time_ns, at_ns: time_ns, what: What::Lost(lost) });
+            take(AnnotationEvent { tid, tgid, source, time_ns, at_ns: time_ns, what: AnnotationKind::Lost(lost) });
         }
         self.damaged += events.unknown() + events.rest() as u64;
     }
 }
 
 /// What the program said of a task.
-fn data(names: &Names, texts: &mut Texts, event: &Event<'_>, say: &mut dyn FnMut(What)) {
+fn data(names: &Names, texts: &mut Texts, event: &Event<'_>, say: &mut dyn FnMut(AnnotationKind)) {
     match *event {
         Event::Numbers { domain, key, id, scope, values } => {
             let (domain, of, key) = (names.domain(domain), subject(id, scope), names.string(key));
-            values.iter().for_each(|value| say(What::Number { domain, of, key, value: value.as_f64() }));
+            values.iter().for_each(|value| say(AnnotationKind::Number { domain, of, key, value: value.as_f64() }));
         }
-        Event::Text { domain, key, id, scope, text } => say(What::Text {
+        Event::Text { domain, key, id, scope, text } => say(AnnotationKind::Text {
             domain: names.domain(domain),
             of: subject(id, scope),
             key: names.string(key),
             text: texts.intern(text),
         }),
-        Event::Formatted { domain, format, id, text } => say(What::Text {
+        Event::Formatted { domain, format, id, text } => say(AnnotationKind::Text {
             domain: names.domain(domain),
             of: subject(id, 0),
             key: names.string(format),

@@ -69,14 +69,14 @@ impl Origin {
 }
 
 /// Reads source files.
-pub struct Reader<'a> {
+pub struct SourceReader<'a> {
     search_dirs: &'a [PathBuf],
     reader: User,
     room: u64,
     access: Access,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     /// A reader for a result that will be `reader`'s.
     pub fn new(search_dirs: &'a [PathBuf], reader: User) -> Self {
         Self { search_dirs, reader, room: MOST_BYTES, access: Access::default() }
@@ -202,7 +202,7 @@ mod tests {
         let mut sources = Sources::default();
         let origin = Origin { namer, ..Origin::unknown() };
         let path = path.display().to_string();
-        Reader::new(&[], reader).add(&mut sources, [path.as_str()].into_iter(), &origin);
+        SourceReader::new(&[], reader).add(&mut sources, [path.as_str()].into_iter(), &origin);
         assert_eq!(sources.text[0].is_empty(), sources.state[0] != state::READ);
         sources.state[0]
     }
@@ -256,7 +256,7 @@ mod tests {
         let path = folder.path().join("a.c");
         fs::write(&path, [0xff; 100]).expect("file");
         let path = path.display().to_string();
-        let mut reader = Reader::new(&[], User::current());
+        let mut reader = SourceReader::new(&[], User::current());
         let origin = Origin { namer: User::current(), ..Origin::unknown() };
         for (room, left, expected) in [(299, 299, state::TOO_LARGE), (300, 0, state::READ), (0, 0, state::TOO_LARGE)] {
             reader.room = room;
@@ -274,7 +274,7 @@ mod tests {
         let dirs = [folder.path().to_owned()];
         let mut sources = Sources::default();
         let origin = Origin { namer: User::current(), ..Origin::unknown() };
-        Reader::new(&dirs, User::current()).add(&mut sources, ["/build/x/src/a.c"].into_iter(), &origin);
+        SourceReader::new(&dirs, User::current()).add(&mut sources, ["/build/x/src/a.c"].into_iter(), &origin);
         assert_eq!((sources.state[0], sources.text[0].as_str()), (state::READ, "int main;\n"));
     }
 }

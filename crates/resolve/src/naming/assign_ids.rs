@@ -7,7 +7,7 @@ use rayon::join;
 
 use super::named::Named;
 use crate::objects::futile_wakeups;
-use crate::replay::annotations::{Nested, Unnamed};
+use crate::replay::annotations::{Nested, UnresolvedAnnotations};
 use crate::replay::rows::{RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
 /// The intervals off the CPU and the samples.
@@ -56,7 +56,7 @@ fn samples(raw: RawSamples, named: &Named) -> Samples {
 }
 
 /// What programs said of themselves. Takes the types of tasks from `named`.
-pub fn annotations(told: Unnamed, named: &mut Named) -> Annotations {
+pub fn annotations(told: UnresolvedAnnotations, named: &mut Named) -> Annotations {
     let task_types = std::mem::take(&mut named.task_types);
     let named = &*named;
     let others = || join(|| markers(told.markers, named), || sync_waits(told.sync_waits, named));

@@ -10,7 +10,7 @@ use dwell_store::tables::{Frames, TaskTypes};
 use dwell_store::{CodeTables, Manifest};
 
 use super::notices;
-use super::plan::Plan;
+use super::plan::SymbolRequests;
 use super::raw::Raw;
 use super::task_types::{TypeNames, type_table};
 use crate::code::access::{Access, User};
@@ -22,7 +22,7 @@ use crate::code::mappings::Mappings;
 use crate::code::modules::{Modules, Places, Problem};
 use crate::code::python::Functions;
 use crate::code::sites::{Site, Sites, place_in};
-use crate::code::stacks::{Names, StackTable, build_stacks};
+use crate::code::stacks::{SiteFunctions, StackTable, build_stacks};
 use crate::code::symbol_reader::Depth;
 use crate::code::symbols::{Answer, Elsewhere, symbolize};
 use crate::hash::FastMap;
@@ -30,7 +30,7 @@ use crate::input::annotation_event::TaskName;
 use crate::input::meta::RawStack;
 use crate::listing::code_tables;
 use crate::listing::source_files::{self, Origin};
-use crate::objects::{self, Code, Resolved, Sources};
+use crate::objects::{self, ObjectSources, Resolved, StackFrames};
 use crate::options::{Mode, Options};
 use crate::progress::Progress;
 use crate::replay::annotations::TypeKey;
@@ -61,7 +61,12 @@ pub struct Named {
 }
 
 /// Names everything. `told_code` is what each process, by its id, told of code that it made.
-pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Options, progress: &dyn Progress) -> Named {
+pub fn name(
+    raw: &Raw<'_>,
+    told_code: Vec<(u32, Vec<jit::CodePiece>)>,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Named {
     let relative = |time_ns| raw.replay.relative(time_ns);
     let mut modules = Modules::default();
     let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
@@ -82,7 +87,7 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
 
     let debug_notices = find_debug_files(&mut modules, &sites, options, progress);
     let full = options.mode == Mode::Full;
-    let mut plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
+    let mut plan = SymbolRequests::new(raw, &modules, &mappings, &sites, &jit);
     if full {
         plan.set_shares(&sites.shares(&stack_shares(raw), raw.replay.stacks.keys()));
     }
@@ -91,7 +96,7 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
         let elsewhere = Elsewhere { debug_dirs: &options.search_dirs, kernel: &options.kernel };
         symbolize(&plan.requests, depth, elsewhere, progress)
     };
-    let names = Names::new(&plan.sites, &answers, &python);
+    let names = SiteFunctions::new(&plan.sites, &answers, &python);
     let woven = build_stacks(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let objects = name_objects(raw, &woven, &modules, &symbols);
@@ -134,7 +139,11 @@ fn task_functions(
     types.map(site).collect()
 }
 
-fn name_tasks(raw: &Raw<'_>, sites: &[Option<usize>], names: &Names<'_>) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
+fn name_tasks(
+    raw: &Raw<'_>,
+    sites: &[Option<usize>],
+    names: &SiteFunctions<'_>,
+) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
     let function = |site: &Option<usize>| Some(names.function((*site)?)?.name.clone());
     let functions: Vec<Option<String>> = sites.iter().map(function).collect();
     let names = TypeNames { texts: &raw.meta.itt.texts, probes: &raw.manifest.task_probes, functions: &functions };
@@ -178,7 +187,7 @@ fn listing_tables(
         None => Origin::unknown(),
     });
     let reader = options.reader.unwrap_or_else(User::current);
-    let mut files = source_files::Reader::new(&options.search_dirs, reader);
+    let mut files = source_files::SourceReader::new(&options.search_dirs, reader);
     files.fill_all(&mut tables, &origins.collect::<Vec<_>>());
     // Interpreted functions' files are named by the process: by its user, when Dwell started it as the result's.
     let manifest = raw.manifest;
@@ -222,8 +231,8 @@ fn name_objects(
     modules: &Modules,
     symbols: &FastMap<(ImageId, u64), DataSymbol>,
 ) -> Resolved {
-    let code = Code { stacks: &woven.stacks, frames: &woven.frames, modules };
-    let sources = Sources {
+    let code = StackFrames { stacks: &woven.stacks, frames: &woven.frames, modules };
+    let sources = ObjectSources {
         code,
         stacks: &woven.rows,
         meta: raw.meta,

@@ -2,13 +2,13 @@
 
 use dwell_model::{Notice, notice};
 
-use super::plan::Plan;
+use super::plan::SymbolRequests;
 use super::raw::Raw;
 use crate::code::jit::how_to_name;
 use crate::code::kernel::{KernelFiles, KernelMap, is_this_boot};
 use crate::code::modules::{KERNEL, Module, Modules, Problem};
 use crate::code::sites::{Site, Sites};
-use crate::code::symbols::{Answer, Place};
+use crate::code::symbols::{Answer, SymbolPlace};
 use crate::topics::delays::tells_functions;
 
 /// Most notices of one kind; the rest is counted in the last one.
@@ -29,14 +29,19 @@ pub fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<N
 }
 
 /// How many files could not be read that code was seen in.
-pub fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan) -> u64 {
+pub fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &SymbolRequests) -> u64 {
     let missing = problems.iter().filter(|(_, problem)| matches!(problem, Problem::Missing));
     let seen = missing.filter(|(number, _)| plan.used.get(*number as usize).copied().unwrap_or(false));
     seen.filter(|(number, _)| modules.get(*number).is_some_and(Module::is_file)).count() as u64
 }
 
 /// What is wrong with files, a sentence each.
-pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, answers: &[Answer]) -> Vec<Notice> {
+pub fn of_files(
+    modules: &Modules,
+    problems: &[(u32, Problem)],
+    plan: &SymbolRequests,
+    answers: &[Answer],
+) -> Vec<Notice> {
     let used = |number: u32| plan.used.get(number as usize).copied().unwrap_or(false);
     let mut notices = Vec::new();
     for (number, problem) in problems.iter().filter(|(number, _)| used(*number)) {
@@ -54,7 +59,7 @@ pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, ans
     }
     for (number, answer) in answers.iter().enumerate() {
         let path = modules.all().get(number).map_or("", |module| &module.path);
-        if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
+        if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, SymbolPlace::None)) {
             notices.push(notice!(SYMBOLS_UNREAD, path = path, reason = reason));
         }
         if let Some(reason) = &answer.without_lines {
@@ -74,7 +79,7 @@ pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, ans
 }
 
 /// Why functions of the kernel have no names, when the trace has any.
-pub fn kernel_without_names(raw: &Raw<'_>, plan: &Plan, files: &KernelFiles) -> Vec<Notice> {
+pub fn kernel_without_names(raw: &Raw<'_>, plan: &SymbolRequests, files: &KernelFiles) -> Vec<Notice> {
     let is_used = plan.used.get(KERNEL as usize).copied().unwrap_or(false);
     let why = if !is_used && !tells_functions(&raw.meta.delays) {
         None

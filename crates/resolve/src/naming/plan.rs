@@ -11,13 +11,13 @@ use crate::code::kernel::is_this_boot;
 use crate::code::mappings::Mappings;
 use crate::code::modules::{KERNEL, Modules};
 use crate::code::sites::Sites;
-use crate::code::symbols::{Answer, Place, Request};
+use crate::code::symbols::{Answer, Request, SymbolPlace};
 use crate::hash::FastMap;
 use crate::objects::data_addresses;
 use crate::replay::threads::ImageId;
 
 /// The look-ups in each module.
-pub struct Plan {
+pub struct SymbolRequests {
     /// By module.
     pub requests: Vec<Request>,
     /// For each request, the sites of its code addresses.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub used: Vec<bool>,
 }
 
-impl Plan {
+impl SymbolRequests {
     /// The addresses of `sites` and of what was waited on, by module.
     pub fn new(raw: &Raw<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites, jit: &Arc<Jit>) -> Self {
         let count = modules.all().len();
@@ -73,14 +73,14 @@ impl Plan {
     }
 }
 
-fn place_of(manifest: &Manifest, modules: &Modules, number: u32, jit: &Arc<Jit>) -> Place {
+fn place_of(manifest: &Manifest, modules: &Modules, number: u32, jit: &Arc<Jit>) -> SymbolPlace {
     if number == KERNEL {
-        return if is_this_boot(manifest) { Place::Kernel } else { Place::None };
+        return if is_this_boot(manifest) { SymbolPlace::Kernel } else { SymbolPlace::None };
     }
     if jit.is_module(number) {
-        return Place::Jit(Arc::clone(jit));
+        return SymbolPlace::Jit(Arc::clone(jit));
     }
     let module = modules.get(number);
-    let file = module.and_then(|module| Some(Place::File(module.file.clone()?, module.debug_file.clone())));
-    file.unwrap_or(Place::None)
+    let file = module.and_then(|module| Some(SymbolPlace::File(module.file.clone()?, module.debug_file.clone())));
+    file.unwrap_or(SymbolPlace::None)
 }

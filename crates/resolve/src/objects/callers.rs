@@ -21,7 +21,7 @@ fn is_python_library(path: &str) -> bool {
 
 /// Stacks, frames and the modules' names.
 #[derive(Clone, Copy)]
-pub struct Code<'a> {
+pub struct StackFrames<'a> {
     /// The trie.
     pub stacks: &'a Stacks,
     /// Its frames.
@@ -30,7 +30,7 @@ pub struct Code<'a> {
     pub modules: &'a Modules,
 }
 
-impl<'a> Code<'a> {
+impl<'a> StackFrames<'a> {
     /// Frames from the leaf to the root.
     pub fn walk(self, stack: StackId) -> impl Iterator<Item = usize> + 'a {
         let stacks = self.stacks;

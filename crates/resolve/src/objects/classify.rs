@@ -12,29 +12,29 @@ use super::kernel::{self, KernelWait};
 use super::names;
 use super::own_locks::own_lock;
 use super::patterns::{Recognised, Refine, is_gil, recognise};
-use super::sources::Sources;
+use super::sources::ObjectSources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
 use crate::replay::numbers::WaitNumber;
-use crate::replay::waits::{ALL_ONES, Sleep, Wait, WaitTarget};
+use crate::replay::waits::{ALL_ONES, Sleep, WaitKey, WaitTarget};
 
 /// The value of a glibc lock that others wait for.
 const LOCKED_WITH_WAITERS: u8 = 2;
 
 /// Classifies waits; a stack is recognised once.
 pub struct Classifier<'a> {
-    sources: &'a Sources<'a>,
+    sources: &'a ObjectSources<'a>,
     patterns: FastMap<StackId, Option<Recognised>>,
 }
 
 impl<'a> Classifier<'a> {
     /// For waits that `sources` tell of.
-    pub fn new(sources: &'a Sources<'a>) -> Self {
+    pub fn new(sources: &'a ObjectSources<'a>) -> Self {
         Self { sources, patterns: FastMap::default() }
     }
 
     /// The object of wait `number`.
-    pub fn target(&mut self, number: WaitNumber, wait: &Wait) -> Target {
+    pub fn target(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
         if let Some(told) = wait.told {
             return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
         }
@@ -46,13 +46,13 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn stopped(&self, wait: &Wait) -> Target {
+    fn stopped(&self, wait: &WaitKey) -> Target {
         let record = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::STOP);
         let name = record.map_or_else(|| "Stopped by a signal or a debugger".into(), names::stop);
         Target::named(ObjectType::Signal, name)
     }
 
-    fn interruptible(&mut self, number: WaitNumber, wait: &Wait) -> Target {
+    fn interruptible(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
         if matches!(wait.kind(), CallKind::Poll | CallKind::Futex)
             && let Some((kind, name)) = own_lock(self.sources.code.callers(self.stack(wait)))
         {
@@ -72,7 +72,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// A wait of which only the call is known. A path that could not be read was of some file.
-    fn unknown(&self, wait: &Wait) -> Target {
+    fn unknown(&self, wait: &WaitKey) -> Target {
         if Syscall::has_path(wait.syscall) {
             return Target::named(ObjectType::Stream, format!("File in {}", self.sources.site(wait)));
         }
@@ -80,7 +80,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// What the system call alone tells.
-    fn by_call(&self, wait: &Wait) -> Option<Target> {
+    fn by_call(&self, wait: &WaitKey) -> Option<Target> {
         let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
         match wait.kind() {
             CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
@@ -96,7 +96,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn uninterruptible(&mut self, wait: &Wait) -> Target {
+    fn uninterruptible(&mut self, wait: &WaitKey) -> Target {
         match wait.kind() {
             CallKind::FileSync => return self.device(wait),
             CallKind::Spawn if self.sources.code.kernel(self.stack(wait)).next().is_none() => {
@@ -118,7 +118,7 @@ impl<'a> Classifier<'a> {
         Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
     }
 
-    fn in_kernel(&self, wait: &Wait) -> Option<Target> {
+    fn in_kernel(&self, wait: &WaitKey) -> Option<Target> {
         let functions: Vec<&str> = self.sources.code.kernel(self.stack(wait)).collect();
         Some(match kernel::explain(functions.into_iter())? {
             KernelWait::PageFault => Target::named(ObjectType::PageFault, "Page fault"),
@@ -130,7 +130,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// A wait for a device: for the file's pages where the call names a file.
-    fn device(&self, wait: &Wait) -> Target {
+    fn device(&self, wait: &WaitKey) -> Target {
         let fault = wait.syscall < 0 || {
             let mut functions = self.sources.code.kernel(self.stack(wait));
             functions.any(|function| function.contains("page_fault") || function == "handle_mm_fault")
@@ -146,7 +146,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn described(&self, wait: &Wait) -> Option<Target> {
+    fn described(&self, wait: &WaitKey) -> Option<Target> {
         let known = wait.kind() != CallKind::Futex && wait.object != 0;
         let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
         let record = self.sources.meta.object(wait.object, u64::MAX)?;
@@ -162,7 +162,7 @@ impl<'a> Classifier<'a> {
         Some(Target::described(wait.object, if locked { ObjectType::FileLock } else { described.kind }))
     }
 
-    fn child(&self, wait: &Wait) -> Target {
+    fn child(&self, wait: &WaitKey) -> Target {
         match wait.hint {
             WaitTarget::Process(process) => {
                 let name = self.sources.lives.process_name(process);
@@ -172,13 +172,13 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn children(&self, wait: &Wait) -> Target {
+    fn children(&self, wait: &WaitKey) -> Target {
         let image = self.sources.lives.images.get(wait.image as usize);
         let name = image.map_or("?", |image| self.sources.lives.process_name(image.process));
         Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
     }
 
-    fn futex(&mut self, number: WaitNumber, wait: &Wait) -> Target {
+    fn futex(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
         let command = u32::from(wait.operation) & FUTEX_COMMANDS;
         let stack = self.stack(wait);
         let code = self.sources.code;
@@ -237,7 +237,7 @@ impl<'a> Classifier<'a> {
 
     /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition
     /// variable or a read/write lock would show the exported function that it waits in.
-    fn guess(&self, wait: &Wait) -> ObjectType {
+    fn guess(&self, wait: &WaitKey) -> ObjectType {
         if let WaitTarget::Thread(_) = wait.hint {
             return ObjectType::ThreadJoin;
         }
@@ -255,7 +255,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn stack(&self, wait: &Wait) -> StackId {
+    fn stack(&self, wait: &WaitKey) -> StackId {
         self.sources.stack(wait)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use dwell_model::ThreadId;
 
-use super::sources::Sources;
+use super::sources::ObjectSources;
 use crate::hash::FastMap;
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
@@ -28,7 +28,7 @@ pub fn enders(wanted: &HashSet<WaitNumber>, off_cpu: &RawOffCpu) -> FastMap<Wait
 }
 
 /// The function that each of the `joined` threads runs: the first of their stacks that tells.
-pub fn functions<'a>(joined: &HashSet<ThreadId>, sources: &Sources<'a>) -> FastMap<ThreadId, &'a str> {
+pub fn functions<'a>(joined: &HashSet<ThreadId>, sources: &ObjectSources<'a>) -> FastMap<ThreadId, &'a str> {
     let mut functions = FastMap::default();
     if joined.is_empty() {
         return functions;

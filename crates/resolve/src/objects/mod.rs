@@ -15,7 +15,7 @@ mod rows;
 mod sources;
 mod table;
 
-pub use callers::Code;
+pub use callers::StackFrames;
 pub use futile_wakeups::futile_wakeups;
-pub use sources::Sources;
+pub use sources::ObjectSources;
 pub use table::{Resolved, data_addresses, resolve};

@@ -5,7 +5,7 @@ use dwell_model::ObjectType;
 use super::patterns::Caller;
 
 /// Such a lock.
-struct Own {
+struct OwnLock {
     /// Beginning of the base name of the module that has it.
     module: &'static str,
     /// The functions of the lock.
@@ -16,15 +16,15 @@ struct Own {
 }
 
 #[rustfmt::skip]
-const OWN: &[Own] = &[
+const OWN: &[OwnLock] = &[
     // src/backend/storage/lmgr: ProcSleep waits for the latch, LockAcquire is what is wanted.
-    Own { module: "postgres", functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
-    Own { module: "postgres", functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
+    OwnLock { module: "postgres", functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
+    OwnLock { module: "postgres", functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
           name: "PostgreSQL condition variable" },
     // Threads stand until the virtual machine has collected garbage, changed code, …
-    Own { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
+    OwnLock { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
           name: "JVM safepoint" },
-    Own { module: "postgres", functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
+    OwnLock { module: "postgres", functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
 ];
 
 /// Frames from the leaf in which such a lock is looked for.
@@ -34,7 +34,8 @@ const OWN_DEPTH: usize = 12;
 /// function that takes it.
 pub fn own_lock<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<(ObjectType, String)> {
     let callers: Vec<Caller<'_>> = callers.take(OWN_DEPTH).collect();
-    let is_of = |own: &Own, caller: &Caller<'_>| caller.module.starts_with(own.module) && caller.matches(own.functions);
+    let is_of =
+        |own: &OwnLock, caller: &Caller<'_>| caller.module.starts_with(own.module) && caller.matches(own.functions);
     let own = OWN.iter().find(|own| callers.iter().any(|caller| is_of(own, caller)))?;
     let outermost = callers.iter().rposition(|caller| is_of(own, caller))?;
     let taken_in = callers.get(outermost + 1).map_or("unknown code", |caller| caller.function);

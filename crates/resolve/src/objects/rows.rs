@@ -7,16 +7,16 @@ use dwell_store::tables::{ObjectRow, Objects};
 
 use super::identity::{Identity, Target};
 use super::names::{self, Described};
-use super::sources::Sources;
+use super::sources::ObjectSources;
 use crate::code::function::DataSymbol;
 use crate::hash::FastMap;
 use crate::replay::numbers::SyncNumber;
 use crate::replay::threads::ImageId;
-use crate::replay::waits::Wait;
+use crate::replay::waits::WaitKey;
 
 /// Names objects, and numbers those of one name.
 pub struct Namer<'a> {
-    sources: &'a Sources<'a>,
+    sources: &'a ObjectSources<'a>,
     /// The function that each thread runs that another one waited for.
     joined: FastMap<ThreadId, &'a str>,
     /// The table so far.
@@ -30,13 +30,13 @@ pub struct Namer<'a> {
 
 impl<'a> Namer<'a> {
     /// `joined` is the function that each thread runs whose end others waited for.
-    pub fn new(sources: &'a Sources<'a>, joined: FastMap<ThreadId, &'a str>) -> Self {
+    pub fn new(sources: &'a ObjectSources<'a>, joined: FastMap<ThreadId, &'a str>) -> Self {
         let (objects, numbers) = (Objects::default(), HashMap::new());
         Self { sources, joined, objects, numbers, taken: HashMap::new(), alike: HashMap::new() }
     }
 
     /// The object of a wait whose first one was at `time_ns`.
-    pub fn object(&mut self, target: &Target, wait: &Wait, time_ns: u64) -> ObjectId {
+    pub fn object(&mut self, target: &Target, wait: &WaitKey, time_ns: u64) -> ObjectId {
         if let Some(&object) = self.numbers.get(&target.identity) {
             return object;
         }

@@ -2,7 +2,7 @@
 
 use dwell_model::StackId;
 
-use super::callers::Code;
+use super::callers::StackFrames;
 use crate::code::function::DataSymbol;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
@@ -13,13 +13,13 @@ use crate::replay::creations::Creations;
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::{ImageId, ThreadTable};
-use crate::replay::waits::Wait;
+use crate::replay::waits::WaitKey;
 use crate::row_of::RowOf;
 
 /// The tables and records.
-pub struct Sources<'a> {
+pub struct ObjectSources<'a> {
     /// Stacks with their functions.
-    pub code: Code<'a>,
+    pub code: StackFrames<'a>,
     /// The row of each stack.
     pub stacks: &'a RowOf<StackNumber, StackId>,
     /// Object records.
@@ -38,9 +38,9 @@ pub struct Sources<'a> {
     pub creations: &'a Creations,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> ObjectSources<'a> {
     /// The stack of a wait.
-    pub fn stack(&self, wait: &Wait) -> StackId {
+    pub fn stack(&self, wait: &WaitKey) -> StackId {
         self.stacks.get(wait.stack)
     }
 
@@ -57,7 +57,7 @@ impl<'a> Sources<'a> {
     }
 
     /// The function of the program's own code that waits.
-    pub fn site(&self, wait: &Wait) -> &'a str {
+    pub fn site(&self, wait: &WaitKey) -> &'a str {
         self.code.site(self.stack(wait)).unwrap_or("unknown code")
     }
 }

@@ -9,14 +9,14 @@ use super::classify::Classifier;
 use super::identity::{Identity, Target};
 use super::joins;
 use super::rows::Namer;
-use super::sources::Sources;
+use super::sources::ObjectSources;
 use crate::hash::FastMap;
 use crate::input::texts::TextId;
 use crate::replay::annotations::SyncObject;
 use crate::replay::numbers::{SyncNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::ImageId;
-use crate::replay::waits::Wait;
+use crate::replay::waits::WaitKey;
 use crate::row_of::RowOf;
 
 /// The table of objects, and who is where in it.
@@ -33,7 +33,7 @@ pub struct Resolved {
 }
 
 /// Finds and names the objects.
-pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resolved {
+pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>) -> Resolved {
     let mut classifier = Classifier::new(sources);
     let mut targets: Vec<Target> =
         waits.iter().enumerate().map(|(number, wait)| classifier.target(WaitNumber::new(number), wait)).collect();
@@ -68,7 +68,7 @@ fn awaited(count: usize, off_cpu: &RawOffCpu) -> Vec<bool> {
 
 /// Finds the threads whose end was waited for where only a lock of theirs shows that: the waker, if there was just one.
 /// Several wakers are named by the place of the wait.
-fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
+fn find_enders(targets: &mut [Target], waits: &[WaitKey], sources: &ObjectSources<'_>) {
     let wanted = targets.iter().filter_map(|target| match target.identity {
         Identity::Ender(number) => Some(number),
         _ => None,
@@ -115,7 +115,7 @@ fn adopt_untyped(targets: &mut [Target]) {
 }
 
 /// The data addresses whose symbols are wanted: image and address.
-pub fn data_addresses(waits: &[Wait], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
+pub fn data_addresses(waits: &[WaitKey], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
     let futexes = waits.iter().filter(|wait| wait.kind() == CallKind::Futex && wait.object != 0);
     let nameless = told.iter().filter(|object| object.name == TextId::EMPTY);
     let nameless = nameless.filter_map(|object| Some((object.image?, object.address)));

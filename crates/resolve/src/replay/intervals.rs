@@ -178,7 +178,7 @@ impl Intervals {
     }
 
     /// The thread leaves the CPU.
-    pub fn leave(&mut self, thread: ThreadId, time_ns: u64, why: Departure, cpu: u16) {
+    pub fn switch_out(&mut self, thread: ThreadId, time_ns: u64, why: Departure, cpu: u16) {
         let Some(track) = self.track(thread) else { return };
         track.told = true;
         match track.state {
@@ -193,7 +193,7 @@ impl Intervals {
     }
 
     /// The thread comes back to a CPU.
-    pub fn arrive(&mut self, thread: ThreadId, time_ns: u64, how: Arrival) {
+    pub fn switch_in(&mut self, thread: ThreadId, time_ns: u64, how: Arrival) {
         let Some(track) = self.track(thread) else { return };
         track.told = true;
         let (since, ran_until) = (track.since, track.ran_until);
@@ -244,14 +244,14 @@ impl Intervals {
     }
 
     /// A record says that the thread was on a CPU when recording began or was resumed.
-    pub fn see_on(&mut self, thread: ThreadId, time_ns: u64) {
+    pub fn seen_on_cpu(&mut self, thread: ThreadId, time_ns: u64) {
         if self.track(thread).is_some_and(|track| track.state == State::Unknown) {
             self.see_running(thread, time_ns, NO_CPU);
         }
     }
 
     /// A record says that the thread was off the CPU already when recording began or was resumed.
-    pub fn see_off(&mut self, thread: ThreadId, why: Departure) {
+    pub fn seen_off_cpu(&mut self, thread: ThreadId, why: Departure) {
         let Some(track) = self.track(thread) else { return };
         track.told = true;
         let since = track.since;

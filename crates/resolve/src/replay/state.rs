@@ -10,16 +10,16 @@ use dwell_store::raw::wire::{
     waker_context,
 };
 
-use crate::input::annotation_event::{AnnotationEvent, What};
+use crate::input::annotation_event::{AnnotationEvent, AnnotationKind};
 use crate::input::event::Event;
 use crate::input::meta::Meta;
 use crate::interner::Interner;
-use crate::replay::annotations::{Asker, Told, Who};
+use crate::replay::annotations::{Annotations, CreatorStack, Who};
 use crate::replay::creations::Creations;
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::threads::ThreadTable;
-use crate::replay::waits::{Sleep, StackKey, Wait, WaitTarget, expected};
+use crate::replay::waits::{Sleep, StackKey, WaitKey, WaitTarget, expected};
 
 /// The kernel's name of a timer's file, and the one in /proc.
 const TIMER_FILE: &str = "[timerfd]";
@@ -40,11 +40,11 @@ pub struct Replay {
     /// Distinct raw stacks.
     pub stacks: Interner<StackKey>,
     /// Distinct waits.
-    pub waits: Interner<Wait>,
+    pub waits: Interner<WaitKey>,
     /// When each of them was first seen, CLOCK_MONOTONIC ns.
     pub first_waits: Vec<u64>,
     /// What programs say of themselves.
-    pub told: Told,
+    pub told: Annotations,
     /// Where they initialised locks.
     pub creations: Creations,
     /// Events replayed.
@@ -63,7 +63,7 @@ impl Replay {
             stacks: Interner::default(),
             waits: Interner::default(),
             first_waits: Vec::new(),
-            told: Told::default(),
+            told: Annotations::default(),
             creations: Creations::default(),
             events: 0,
         }
@@ -111,7 +111,7 @@ impl Replay {
         let Some((_, Reason::Waiting, number)) = self.intervals.open_row(thread) else { return };
         let any = self.wait_of(number).filter(|wait| matches!(wait.hint, WaitTarget::AnyOf(_))).copied();
         if let Some(wait) = any {
-            let known = Wait { hint: WaitTarget::None, object: record.address, ..wait };
+            let known = WaitKey { hint: WaitTarget::None, object: record.address, ..wait };
             let number = self.intern_wait(known, record.h.time_ns);
             self.intervals.set_wait(thread, number);
         }
@@ -142,13 +142,13 @@ impl Replay {
             was_there: life.was_there,
         };
         match said.what {
-            What::ThreadName(name) => self.lives.set_told_name(thread, name),
-            What::ThreadIgnore => self.lives.ignore(thread),
-            What::Frame { domain, id, start_ns, end_ns } => {
+            AnnotationKind::ThreadName(name) => self.lives.set_told_name(thread, name),
+            AnnotationKind::ThreadIgnore => self.lives.ignore(thread),
+            AnnotationKind::Frame { domain, id, start_ns, end_ns } => {
                 let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
                 self.told.frame(&begun, domain, id, recorded(self.relative(end_ns)));
             }
-            What::Request { name, start_ns, end_ns } => {
+            AnnotationKind::Request { name, start_ns, end_ns } => {
                 let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
                 self.told.request(&begun, name, recorded(self.relative(end_ns)));
             }
@@ -185,7 +185,7 @@ impl Replay {
 
     fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> Creator {
         let parent = self.lives.life(thread).map_or(ThreadId::NONE, |life| life.parent);
-        Creator { thread: parent, stack: self.stack((record.creator_stack, 0), Asker::default()) }
+        Creator { thread: parent, stack: self.stack((record.creator_stack, 0), CreatorStack::default()) }
     }
 
     fn exit(&mut self, record: &ThreadExitRecord, now: u64) {
@@ -230,10 +230,10 @@ impl Replay {
         if record.next_tid != 0 {
             let thread = self.find(record.next_tid, 0, now, meta);
             if seeded {
-                self.intervals.see_on(thread, now);
+                self.intervals.seen_on_cpu(thread, now);
             } else {
                 let how = self.arrival(thread, record, meta);
-                self.intervals.arrive(thread, now, how);
+                self.intervals.switch_in(thread, now, how);
             }
         }
     }
@@ -252,13 +252,13 @@ impl Replay {
         }
         let why = self.departure(thread, record);
         if seeded {
-            self.intervals.see_off(thread, why);
+            self.intervals.seen_off_cpu(thread, why);
         } else {
-            self.intervals.leave(thread, now, why, record.cpu);
+            self.intervals.switch_out(thread, now, why, record.cpu);
         }
     }
 
-    fn stack(&mut self, (user, kernel): (u64, u64), asker: Asker) -> StackNumber {
+    fn stack(&mut self, (user, kernel): (u64, u64), asker: CreatorStack) -> StackNumber {
         if user == 0 && kernel == 0 {
             return StackNumber::NONE;
         }
@@ -266,13 +266,13 @@ impl Replay {
     }
 
     /// The wait of a number.
-    pub fn wait_of(&self, number: WaitNumber) -> Option<&Wait> {
+    pub fn wait_of(&self, number: WaitNumber) -> Option<&WaitKey> {
         self.waits.keys().get(number.get()?)
     }
 
     /// The number of a user stack of its own.
     pub fn user_stack(&mut self, key: u64) -> StackNumber {
-        self.stack((key, 0), Asker::default())
+        self.stack((key, 0), CreatorStack::default())
     }
 
     /// The stack of `thread`, below the stack that requested its work.
@@ -306,7 +306,7 @@ impl Replay {
         let gil_holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0);
         let told_holder = gil_holder.or(told.map(|(_, holder)| holder));
         let owner = self.owner(thread, record).filter(|_| told_holder.is_none());
-        let wait = Wait {
+        let wait = WaitKey {
             image,
             stack,
             syscall,
@@ -322,7 +322,7 @@ impl Replay {
         (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
     }
 
-    fn intern_wait(&mut self, wait: Wait, time_ns: u64) -> WaitNumber {
+    fn intern_wait(&mut self, wait: WaitKey, time_ns: u64) -> WaitNumber {
         let number = self.waits.intern(wait);
         if number == self.first_waits.len() {
             self.first_waits.push(time_ns);
@@ -397,7 +397,7 @@ impl Replay {
             outcome,
             waker,
             waker_kind,
-            waker_stack: self.stack((record.waker_stack, 0), Asker::default()),
+            waker_stack: self.stack((record.waker_stack, 0), CreatorStack::default()),
         }
     }
 
@@ -424,7 +424,7 @@ fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outco
 
 /// Whether a timer file is among what the thread polls: its expiry, like that of the call's own time limit, is an
 /// interrupt, but it is what the thread waits for.
-fn has_timer(wait: &Wait, meta: &Meta) -> bool {
+fn has_timer(wait: &WaitKey, meta: &Meta) -> bool {
     if wait.kind() != CallKind::Poll || wait.object == 0 {
         return false;
     }
@@ -436,7 +436,7 @@ fn has_timer(wait: &Wait, meta: &Meta) -> bool {
     polled || meta.members(wait.object).is_some_and(|members| members.contains(TIMER_FILE))
 }
 
-fn is_network(wait: &Wait, meta: &Meta) -> bool {
+fn is_network(wait: &WaitKey, meta: &Meta) -> bool {
     let socket = |object: u64| meta.object(object, u64::MAX).is_some_and(|object| object.kind == object_kind::SOCKET);
     match wait.kind() {
         CallKind::Network | CallKind::Poll => true,

@@ -3,7 +3,7 @@
 use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 use dwell_store::raw::wire::{STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE};
 
-use crate::replay::annotations::Asker;
+use crate::replay::annotations::CreatorStack;
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::threads::ImageId;
 
@@ -15,7 +15,7 @@ pub struct StackKey {
     /// Kernel part, 0 = none.
     pub kernel: u64,
     /// Who requested the work that the thread does.
-    pub asker: Asker,
+    pub asker: CreatorStack,
 }
 
 /// How the scheduler sees a waiting thread.
@@ -72,7 +72,7 @@ pub fn expected(value: u32) -> u8 {
 
 /// One kind of wait: everything that decides what object it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wait {
+pub struct WaitKey {
     /// Program that waits.
     pub image: ImageId,
     /// Where it waits.
@@ -95,7 +95,7 @@ pub struct Wait {
     pub lacks_memory: bool,
 }
 
-impl Wait {
+impl WaitKey {
     /// The kind of its system call.
     pub fn kind(&self) -> CallKind {
         Syscall::kind_of(self.syscall)

@@ -19,7 +19,7 @@ const WRAP: u64 = 1 << 32;
 
 /// What the readings are of, and what could not be told from them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct SystemCounts {
     /// Times that an interface's counter began anew.
     pub began_anew: u64,
     /// Interfaces that were gone before the last reading.
@@ -27,7 +27,7 @@ pub struct Counted {
 }
 
 /// Adds the counters of the readings to `annotations`. `relative` gives the tables' time of a CLOCK_MONOTONIC time.
-pub fn add(meta: &Meta, relative: &dyn Fn(u64) -> u64, annotations: &mut Annotations) -> Counted {
+pub fn add(meta: &Meta, relative: &dyn Fn(u64) -> u64, annotations: &mut Annotations) -> SystemCounts {
     let mut series: BTreeMap<Name, Series> = BTreeMap::new();
     let mut take = |interface: Option<Interface>, time_ns: u64, values: &[u64]| {
         let definitions = if interface.is_some() { INTERFACE_COUNTERS } else { MACHINE_COUNTERS };
@@ -44,7 +44,7 @@ pub fn add(meta: &Meta, relative: &dyn Fn(u64) -> u64, annotations: &mut Annotat
     }
     let began_anew = interfaces_replugged(&series);
     write(series, annotations);
-    Counted { began_anew, gone: gone(&meta.interfaces) }
+    SystemCounts { began_anew, gone: gone(&meta.interfaces) }
 }
 
 /// Each counter of an interface begins anew with it.
@@ -258,7 +258,7 @@ mod tests {
         let mut meta = Meta::default();
         (meta.machine, meta.interfaces) = (machine.into(), interfaces.into());
         let counted = add(&meta, &|time| time - 1000, &mut annotations);
-        assert_eq!(counted, Counted { began_anew: 0, gone: 1 });
+        assert_eq!(counted, SystemCounts { began_anew: 0, gone: 1 });
         let named: Vec<_> = annotations
             .counters
             .domain

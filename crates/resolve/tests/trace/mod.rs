@@ -9,7 +9,7 @@ mod say;
 use std::collections::HashMap;
 
 use dwell_model::Reason;
-use dwell_resolve::{Options, Silent, finalize};
+use dwell_resolve::{NoProgress, Options, finalize};
 use dwell_store::raw::wire::*;
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::{Manifest, ResultFolder, State, Table, Trace};
@@ -39,7 +39,7 @@ pub fn finalize_bytes(meta: &[u8], events: &[u8], manifest: &Manifest, options: 
         writer.append(bytes, START_NS, u64::MAX).expect("append");
     }
     folder.write_manifest(manifest).expect("manifest");
-    let written = finalize(&folder, options, &Silent).expect("finalize");
+    let written = finalize(&folder, options, &NoProgress).expect("finalize");
     let read = Trace::read(&folder).expect("a finalized result passes the reader's checks");
     assert_eq!(written.off_cpu, read.off_cpu);
     assert!(!folder.has_spool());

@@ -19,7 +19,7 @@ const ROOT: Uid = 0;
 
 /// The user at the other end of a connection; `None` where the kernel does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker(pub Option<Uid>);
+pub struct PeerUser(pub Option<Uid>);
 
 /// Who may ask a server that answers only this machine.
 #[derive(Debug)]
@@ -57,10 +57,10 @@ impl Askers {
         let protocol = Some(netlink::SOCK_DIAG);
         let askers = Self(socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, protocol).ok()?);
         let told = askers.of_own_connection().ok()?;
-        (told == Asker(Some(geteuid().as_raw()))).then_some(askers)
+        (told == PeerUser(Some(geteuid().as_raw()))).then_some(askers)
     }
 
-    fn of_own_connection(&self) -> io::Result<Asker> {
+    fn of_own_connection(&self) -> io::Result<PeerUser> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let client = TcpStream::connect(listener.local_addr()?)?;
         let (_server, peer) = listener.accept()?;
@@ -68,8 +68,8 @@ impl Askers {
     }
 
     /// Who is at `peer`, connected with `here`.
-    pub fn of(&self, peer: SocketAddr, here: SocketAddr) -> Asker {
-        Asker(self.ask(&Question::of(peer, here)))
+    pub fn of(&self, peer: SocketAddr, here: SocketAddr) -> PeerUser {
+        PeerUser(self.ask(&Question::of(peer, here)))
     }
 
     fn ask(&self, question: &Question) -> Option<Uid> {
@@ -184,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    fn own() -> Asker {
-        Asker(Some(geteuid().as_raw()))
+    fn own() -> PeerUser {
+        PeerUser(Some(geteuid().as_raw()))
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
             client.shutdown(std::net::Shutdown::Write).unwrap();
             assert_eq!(askers.of(peer, here), own(), "who has said all still listens");
             drop(client);
-            assert_eq!(askers.of(peer, here), Asker(None), "a closed socket is nobody's, not root's");
+            assert_eq!(askers.of(peer, here), PeerUser(None), "a closed socket is nobody's, not root's");
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn who_listens_on_the_port_of_a_client_is_not_the_client() {
         let Some(askers) = Askers::open() else { return };
         let (here, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-        assert_eq!(askers.of(other.local_addr().unwrap(), here.local_addr().unwrap()), Asker(None));
+        assert_eq!(askers.of(other.local_addr().unwrap(), here.local_addr().unwrap()), PeerUser(None));
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         other.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", &script]);
         let Ok(mut other) = other.stderr(Stdio::null()).spawn() else { return };
         let (stream, peer) = listener.accept().unwrap();
-        assert_eq!(askers.of(peer, here), Asker(Some(65_534)));
+        assert_eq!(askers.of(peer, here), PeerUser(Some(65_534)));
         drop(stream);
         other.wait().unwrap();
         assert!(!Trusted::of_this_process().has(65_534) && Trusted::of_this_process().has(ROOT));

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
-use super::askers::{Asker, Askers};
+use super::askers::{Askers, PeerUser};
 use crate::error::Error;
 
 /// Connections at once: a browser opens six, people open several. One more drops the longest-idle connection.
@@ -127,7 +127,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, aske
         };
         // At once: a client that has ended is nobody's.
         let asker = askers.as_ref().zip(stream.local_addr().ok()).map(|(askers, here)| askers.of(from, here));
-        let router = router.clone().layer(Extension(asker.unwrap_or(Asker(None))));
+        let router = router.clone().layer(Extension(asker.unwrap_or(PeerUser(None))));
         let peer = loop {
             match peers.admit() {
                 Some(peer) => break peer,

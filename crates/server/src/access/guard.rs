@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::askers::{Asker, Trusted};
+use super::askers::{PeerUser, Trusted};
 use super::token::Token;
 use crate::problem::{Fault, Problem};
 
@@ -87,7 +87,7 @@ impl Guard {
     /// Whether the program that asks is of a user who may. Where nobody knows, a token decides that is younger than this server:
     /// one that stays may be known to others.
     fn is_of_trusted_user(&self, request: &Request) -> bool {
-        let asker = request.extensions().get::<Asker>().and_then(|asker| asker.0);
+        let asker = request.extensions().get::<PeerUser>().and_then(|asker| asker.0);
         asker.map_or(!self.token.lasts(), |user| self.trusted.has(user))
     }
 

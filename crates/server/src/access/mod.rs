@@ -7,9 +7,9 @@ mod connections;
 mod guard;
 mod token;
 
-#[cfg(test)]
-pub use askers::Asker;
 pub use askers::Askers;
+#[cfg(test)]
+pub use askers::PeerUser;
 pub use connections::{Tls, TlsFiles, serve};
 pub use guard::{Guard, check, demand_token, machine};
 pub use token::{Secret, Token};

@@ -21,7 +21,7 @@ use super::trace_answers::{
 };
 use super::transport::{self, document};
 use super::views::{self, MOST_ROWS};
-use super::words::{self, Word};
+use super::words::{self, RequestWord};
 use crate::problem::{Fault, Problem};
 use crate::state::{App, Asked, Replayed};
 
@@ -42,7 +42,7 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 /// What the words of a question name: one of Dwell's machines, no file.
-fn asked_of(id: &str, params: &Params, word: Word) -> Result<Asked, Problem> {
+fn asked_of(id: &str, params: &Params, word: RequestWord) -> Result<Asked, Problem> {
     let wanted = params.text(word).unwrap_or(DEFAULT_MACHINE);
     let known = MACHINES.iter().find(|machine| machine.0 == wanted);
     let machine = known.ok_or_else(|| {

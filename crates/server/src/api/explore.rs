@@ -1,7 +1,7 @@
 //! The pieces that a person who looks around asks for.
 
 use dwell_analyze::explore::{
-    FilterValues, Flame, FlameQuery, FlameWeight, Grid, GridQuery, LatencyPane, Order, Place, StackKind, StackPane,
+    FilterValues, Flame, FlameQuery, FlameWeight, Grid, GridQuery, LatencyPane, Order, PathPlace, StackKind, StackPane,
     filter_values, flame, grid, latency_pane, parse_grid_levels, stack_pane,
 };
 use dwell_analyze::timeline::Histogram;
@@ -18,11 +18,11 @@ const ROWS: usize = 200;
 /// Share of a flame graph's node that can be seen on a wide screen.
 const SEEN: f64 = 0.0005;
 
-fn place(params: &Params) -> Result<Place, Problem> {
+fn place(params: &Params) -> Result<PathPlace, Problem> {
     let path = params.text(words::PATH).map(serde_json::from_str).transpose();
     let path = path.map_err(|_| Problem::query("`path` is a JSON array of the keys of rows"))?;
     let levels = parse_grid_levels(params.text(words::GROUP_BY).unwrap_or_default())?;
-    Ok(Place { levels, path: path.unwrap_or_default(), subject: params.query.subject.clone() })
+    Ok(PathPlace { levels, path: path.unwrap_or_default(), subject: params.query.subject.clone() })
 }
 
 /// One level of a tree grid.

@@ -62,7 +62,7 @@ answer! {
 
 answer! {
     /// A word to choose among others.
-    pub struct Word {
+    pub struct ChoiceWord {
         /// The word in questions.
         pub id: &'static str,
         /// The words on the screen.
@@ -128,11 +128,11 @@ answer! {
         /// All metrics.
         pub metrics: Vec<MetricInfo>,
         /// Levels of grouping.
-        pub levels: Vec<Word>,
+        pub levels: Vec<ChoiceWord>,
         /// Keys of filters.
-        pub filter_keys: Vec<Word>,
+        pub filter_keys: Vec<ChoiceWord>,
         /// All reports.
-        pub reports: Vec<Word>,
+        pub reports: Vec<ChoiceWord>,
         /// What data was lost.
         pub losses: Vec<Loss<'t>>,
         /// Remarks of collection and finalization.
@@ -223,7 +223,7 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
         help: metric.short_help,
         detail: metric.long_help,
     };
-    let word = |id, title, help| Word { id, title, help };
+    let word = |id, title, help| ChoiceWord { id, title, help };
     let Ok(Json::Object(manifest)) = serde_json::to_value(&trace.manifest) else { return Err(Problem::internal()) };
     document(&Info {
         manifest,

@@ -5,7 +5,7 @@ use dwell_analyze::explore::{GridLevel, Order, parse_grid_levels};
 use dwell_analyze::options::{Form, OPTIONS, OptionDef};
 use dwell_analyze::{CallStackMode, FilterKey, Level, Query};
 
-use super::words::{self, Word};
+use super::words::{self, RequestWord};
 use crate::problem::Problem;
 
 /// Columns of trees through the stacks, which are no metrics.
@@ -54,7 +54,7 @@ impl Params {
 
     /// Does to `query` what the words of an option say.
     fn give(&self, row: &OptionDef, query: &mut Query) -> Result<(), Problem> {
-        let word = Word(row.words[0]);
+        let word = RequestWord(row.words[0]);
         let text = || self.text(word).filter(|text| is_of_question(word, text));
         match row.form {
             Form::Flag(set) if self.flag(word) => set(query),
@@ -85,7 +85,7 @@ impl Params {
     }
 
     /// The words of a list. Grids go on through the stacks behind their last level; a question knows levels only.
-    fn list(&self, word: Word) -> Result<Vec<&str>, Problem> {
+    fn list(&self, word: RequestWord) -> Result<Vec<&str>, Problem> {
         if word != words::GROUP_BY {
             return Ok(self.text(word).into_iter().flat_map(|text| text.split(',')).map(str::trim).collect());
         }
@@ -96,7 +96,7 @@ impl Params {
     /// A range has a word for each end.
     fn range(&self, row: &OptionDef) -> Result<Option<(u64, u64)>, Problem> {
         let [from, to] = row.words else { return Ok(None) };
-        match (self.number(Word(from))?, self.number(Word(to))?) {
+        match (self.number(RequestWord(from))?, self.number(RequestWord(to))?) {
             (Some(from), Some(to)) => Ok(Some((from, to))),
             (None, None) => Ok(None),
             _ => Err(Problem::query(format!("{from} and {to} go together"))),
@@ -114,33 +114,33 @@ impl Params {
     }
 
     /// The value of a word, when it has one.
-    pub fn text(&self, word: Word) -> Option<&str> {
+    pub fn text(&self, word: RequestWord) -> Option<&str> {
         self.words.iter().find(|(key, _)| key == word.0).map(|(_, value)| value.as_str())
     }
 
     /// Every value of a word.
-    pub fn all(&self, word: Word) -> impl Iterator<Item = &str> {
+    pub fn all(&self, word: RequestWord) -> impl Iterator<Item = &str> {
         self.words.iter().filter(move |(key, _)| key == word.0).map(|(_, value)| value.as_str())
     }
 
     /// A word that is a number.
-    pub fn number<T: std::str::FromStr>(&self, word: Word) -> Result<Option<T>, Problem> {
+    pub fn number<T: std::str::FromStr>(&self, word: RequestWord) -> Result<Option<T>, Problem> {
         let parse = |text: &str| text.parse().map_err(|_| Problem::query(format!("`{}` takes a number", word.0)));
         self.text(word).map(parse).transpose()
     }
 
     /// The value of a word that must be there.
-    pub fn needed(&self, word: Word) -> Result<&str, Problem> {
+    pub fn needed(&self, word: RequestWord) -> Result<&str, Problem> {
         self.text(word).ok_or_else(|| Problem::query(format!("`{}` is missing", word.0)))
     }
 
     /// A number that must be there.
-    pub fn needed_number<T: std::str::FromStr>(&self, word: Word) -> Result<T, Problem> {
+    pub fn needed_number<T: std::str::FromStr>(&self, word: RequestWord) -> Result<T, Problem> {
         self.number(word)?.ok_or_else(|| Problem::query(format!("`{}` is missing", word.0)))
     }
 
     /// A word that is 1 or absent.
-    pub fn flag(&self, word: Word) -> bool {
+    pub fn flag(&self, word: RequestWord) -> bool {
         self.text(word).is_some_and(|value| matches!(value, "1" | "true" | "yes" | "on"))
     }
 }
@@ -152,7 +152,7 @@ fn if_some<T>(value: Option<T>, then: impl FnOnce(T)) {
 }
 
 /// Whether a question understands the text. `start` orders the timeline's bands, and the others the rows of trees; none is a metric.
-fn is_of_question(word: Word, text: &str) -> bool {
+fn is_of_question(word: RequestWord, text: &str) -> bool {
     word != words::SORT || !matches!(text, "name" | "start" | CPU_SELF | WAIT_SELF)
 }
 

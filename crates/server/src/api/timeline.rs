@@ -10,7 +10,7 @@ use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
 use dwell_view::answer;
 
 use super::params::Params;
-use super::words::{self, Word};
+use super::words::{self, RequestWord};
 use crate::problem::Problem;
 
 /// Bands of one drawing: more fit on no screen.
@@ -92,7 +92,7 @@ fn width(params: &Params) -> Result<usize, Problem> {
 }
 
 /// Rows of a table, with commas between them.
-fn rows(params: &Params, word: Word) -> Result<Vec<u32>, Problem> {
+fn rows(params: &Params, word: RequestWord) -> Result<Vec<u32>, Problem> {
     let all = params.all(word).flat_map(|list| list.split(',')).take(MOST_BANDS);
     let row = |text: &str| text.trim().parse();
     all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{}` is a list of numbers", word.0)))

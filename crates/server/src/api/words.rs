@@ -5,7 +5,7 @@ use dwell_analyze::options::{self, OptionDef};
 
 /// A word of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word(pub &'static str);
+pub struct RequestWord(pub &'static str);
 
 /// What follows a word.
 #[cfg(test)]
@@ -25,7 +25,7 @@ pub enum Kind {
 #[cfg(test)]
 pub struct WordDef {
     /// The word.
-    pub word: Word,
+    pub word: RequestWord,
     /// What follows it.
     pub kind: Kind,
     /// What it means.
@@ -35,7 +35,7 @@ pub struct WordDef {
 /// Declares words, and a constant for each.
 macro_rules! words {
     ($($name:ident = $word:literal, $kind:ident, $help:literal;)*) => {
-        $(#[doc = $help] pub const $name: Word = Word($word);)*
+        $(#[doc = $help] pub const $name: RequestWord = RequestWord($word);)*
 
         /// Every word that is of no question.
         #[cfg(test)]
@@ -80,17 +80,17 @@ words! {
 }
 
 /// The word of an option that has one.
-const fn of(option: &OptionDef) -> Word {
-    Word(option.words[0])
+const fn of(option: &OptionDef) -> RequestWord {
+    RequestWord(option.words[0])
 }
 
 /// `filter`.
-pub const FILTER: Word = of(&options::FILTER);
+pub const FILTER: RequestWord = of(&options::FILTER);
 /// `exclude`.
-pub const EXCLUDE: Word = of(&options::EXCLUDE);
+pub const EXCLUDE: RequestWord = of(&options::EXCLUDE);
 /// `sort`, which also orders bands and grids by what is no metric.
-pub const SORT: Word = of(&options::SORT);
+pub const SORT: RequestWord = of(&options::SORT);
 /// `group-by`, which also leads through the stacks of a grid.
-pub const GROUP_BY: Word = of(&options::GROUP_BY);
+pub const GROUP_BY: RequestWord = of(&options::GROUP_BY);
 /// `limit`, whose default differs from call to call.
-pub const LIMIT: Word = of(&options::LIMIT);
+pub const LIMIT: RequestWord = of(&options::LIMIT);

@@ -107,7 +107,7 @@ async fn every_answer_forbids_what_it_can() {
 /// What a program of `user` is answered by a server of this process.
 async fn status_for(site: &Site, path: &str, user: Option<u32>) -> u16 {
     let mut asked = Request::get(path).header("host", HOST).header("authorization", &site.authorization);
-    asked = asked.extension(Asker(user));
+    asked = asked.extension(PeerUser(user));
     site.send(asked.body(Body::empty()).unwrap()).await.status().as_u16()
 }
 

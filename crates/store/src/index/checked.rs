@@ -73,13 +73,13 @@ impl Checked {
 
 /// The checksums of a file while it is written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct FileChecksums {
     whole: Vec<u32>,
     piece: crc32fast::Hasher,
     filled: usize,
 }
 
-impl Sums {
+impl FileChecksums {
     /// Goes on with these bytes.
     pub fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_noticed_when_it_is_used() {
         let bytes: Vec<u8> = (0..5 * PIECE + 100).map(|at| ((at * 7919) >> 3) as u8).collect();
-        let mut sums = Sums::default();
+        let mut sums = FileChecksums::default();
         bytes[10..].chunks(PIECE / 3 + 5).for_each(|part| sums.add(part));
         let checked = |bytes: &[u8]| {
             let mut file = tempfile::tempfile().unwrap();

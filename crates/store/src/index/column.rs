@@ -15,7 +15,7 @@ use memmap2::Mmap;
 use super::checked::Checked;
 
 /// Who keeps the values alive.
-enum Owner<T> {
+enum ColumnOwner<T> {
     Memory { _values: Vec<T> },
     File { file: Arc<Checked>, at: usize },
 }
@@ -24,7 +24,7 @@ enum Owner<T> {
 pub struct Column<T> {
     start: *const T,
     len: usize,
-    owner: Owner<T>,
+    owner: ColumnOwner<T>,
     /// Whether all of it was compared with its checksums.
     is_checked: AtomicBool,
 }
@@ -57,7 +57,7 @@ impl<T: Pod> Column<T> {
     pub(crate) fn mapped(file: &Arc<Checked>, at: usize, len: usize) -> Self {
         let bytes = len.checked_mul(size_of::<T>()).and_then(|size| file.bytes().get(at..at.checked_add(size)?));
         let values: &[T] = bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()).unwrap_or_default();
-        let owner = Owner::File { file: file.clone(), at };
+        let owner = ColumnOwner::File { file: file.clone(), at };
         Self { start: values.as_ptr(), len: values.len(), owner, is_checked: AtomicBool::new(false) }
     }
 
@@ -70,7 +70,7 @@ impl<T: Pod> Column<T> {
     /// All values; only `values` were surely compared with their checksums.
     #[inline]
     pub(crate) fn checked(&self, values: Range<usize>) -> &[T] {
-        if let Owner::File { file, at } = &self.owner
+        if let ColumnOwner::File { file, at } = &self.owner
             && !self.is_checked.load(Ordering::Relaxed)
         {
             let byte = |value: usize| at + value.min(self.len) * size_of::<T>();
@@ -108,7 +108,7 @@ impl<T: Pod> Deref for Column<T> {
 impl<T> From<Vec<T>> for Column<T> {
     fn from(values: Vec<T>) -> Self {
         let (start, len) = (values.as_ptr(), values.len());
-        Self { start, len, owner: Owner::Memory { _values: values }, is_checked: AtomicBool::new(true) }
+        Self { start, len, owner: ColumnOwner::Memory { _values: values }, is_checked: AtomicBool::new(true) }
     }
 }
 

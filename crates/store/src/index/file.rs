@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::checked::{Checked, PIECE, Sums};
+use super::checked::{Checked, FileChecksums, PIECE};
 use super::column::{Column, map, release};
-use super::index_location::{Place, identity};
+use super::index_location::{IndexLocation, identity};
 use crate::error::{Error, Result};
 use crate::folder::ResultFolder;
 
@@ -84,7 +84,7 @@ impl Header {
 pub struct Index {
     file: Arc<Checked>,
     sections: Vec<Section>,
-    place: Place,
+    place: IndexLocation,
 }
 
 impl Index {
@@ -116,7 +116,7 @@ impl Index {
     }
 
     /// Opens the file when it is whole and of this result.
-    pub(crate) fn open(place: &Place, identity: [u64; 4]) -> Option<Self> {
+    pub(crate) fn open(place: &IndexLocation, identity: [u64; 4]) -> Option<Self> {
         let file = place.folder.read(&place.name).ok()?;
         if !is_private(&file) {
             return None;
@@ -148,7 +148,7 @@ pub fn sealed(folder: &ResultFolder, bytes: &[u8]) -> Option<Vec<u8>> {
         section.size = section.size.min(header.end - section.at);
     }
     bytes.resize(end, 0);
-    let mut sums = Sums::default();
+    let mut sums = FileChecksums::default();
     sums.add(&bytes[HEADER..]);
     let sums: Vec<u8> = sums.so_far().iter().flat_map(|sum| sum.to_le_bytes()).collect();
     header.sums = u64::from(crc32fast::hash(&sums));

@@ -27,12 +27,12 @@ pub(crate) fn identity(folder: &ResultFolder) -> Result<[u64; 4]> {
 
 /// The file of an index.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct IndexLocation {
     pub(super) folder: Folder,
     pub(super) name: String,
 }
 
-impl Place {
+impl IndexLocation {
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }
@@ -40,11 +40,12 @@ impl Place {
 
 /// Where the index of a result may lie: beside it, or where the user's caches are when the result is another's. An index of
 /// ours is no stranger's then, root's neither, and no stranger finds one of ours.
-pub(crate) fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<Place> {
-    let beside =
-        Some(folder.held().clone()).filter(Folder::is_this_users).map(|folder| Place { folder, name: NAME.into() });
+pub(crate) fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<IndexLocation> {
+    let beside = Some(folder.held().clone())
+        .filter(Folder::is_this_users)
+        .map(|folder| IndexLocation { folder, name: NAME.into() });
     let name = format!("{:016x}-{:x}.index", identity[0], identity[1] ^ identity[2]);
-    let cached = caches().map(|folder| Place { folder, name });
+    let cached = caches().map(|folder| IndexLocation { folder, name });
     beside.into_iter().chain(cached).collect()
 }
 

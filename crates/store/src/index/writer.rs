@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use bytemuck::Pod;
 
-use super::checked::Sums;
+use super::checked::FileChecksums;
 use super::file::{ALIGNED, HEADER, Header, Index, OTHERS_WRITE, Section};
-use super::index_location::{NAME, Place};
+use super::index_location::{IndexLocation, NAME};
 use crate::error::{Error, Result};
 
 /// Why an index that was just written is of no use.
@@ -18,24 +18,24 @@ pub(crate) const DAMAGED: &str = "the index is damaged";
 /// Writes an index.
 pub struct IndexWriter {
     identity: [u64; 4],
-    place: Place,
-    partial: Place,
+    place: IndexLocation,
+    partial: IndexLocation,
     file: File,
     end: u64,
     sections: Vec<Section>,
-    sums: Sums,
+    sums: FileChecksums,
 }
 
 impl IndexWriter {
-    pub(crate) fn create(place: Place, identity: [u64; 4]) -> Result<Self> {
+    pub(crate) fn create(place: IndexLocation, identity: [u64; 4]) -> Result<Self> {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}.partial.{}.{}", NAME, std::process::id(), since.subsec_nanos());
-        let partial = Place { folder: place.folder.clone(), name };
+        let partial = IndexLocation { folder: place.folder.clone(), name };
         let file = partial.folder.create_file(&partial.name).map_err(|error| Error::io(&partial.path(), error))?;
         let mode = file.metadata().map(|metadata| metadata.mode() & !OTHERS_WRITE);
         let private = mode.and_then(|mode| file.set_permissions(Permissions::from_mode(mode)));
         private.map_err(|error| Error::io(&partial.path(), error))?;
-        let (end, sections, sums) = (HEADER as u64, Vec::new(), Sums::default());
+        let (end, sections, sums) = (HEADER as u64, Vec::new(), FileChecksums::default());
         Ok(Self { identity, place, partial, file, end, sections, sums })
     }
 
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn an_index_that_is_opened_while_it_is_written_is_sound() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folder: Folder::open(folder.path()).unwrap(), name: NAME.into() };
+        let place = IndexLocation { folder: Folder::open(folder.path()).unwrap(), name: NAME.into() };
         let mut writer = IndexWriter::create(place.clone(), [7; 4]).unwrap();
         writer.append(1, &vec![1u8; 100 * PIECE]).unwrap();
         writer.header().unwrap();

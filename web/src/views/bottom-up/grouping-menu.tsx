@@ -1,12 +1,12 @@
 // The nesting of the rows: a list of the usual ones, and any other by hand.
 
-import type { Word } from '../../api/types';
+import type { ChoiceWord } from '../../api/types';
 import { help, t } from '../../base/texts';
 import { CALLEES, CALLERS, GROUPINGS, levelTitle } from '../../logic/grouping';
 import { useDispatch, useView } from '../../state/provider';
 import { Menu } from '../parts/menu';
 
-export function GroupingMenu({ levels }: { levels: Word[] }) {
+export function GroupingMenu({ levels }: { levels: ChoiceWord[] }) {
   const groupBy = useView((state) => state.groupBy);
   const dispatch = useDispatch();
   const name = (id: string) => levelTitle(id, levels);
@@ -41,7 +41,7 @@ export function GroupingMenu({ levels }: { levels: Word[] }) {
 
 interface NestingProps {
   groupBy: readonly string[];
-  levels: Word[];
+  levels: ChoiceWord[];
   set: (next: readonly string[]) => void;
 }
 

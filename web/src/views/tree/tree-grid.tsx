@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
-import type { MetricInfo, Word } from '../../api/types';
+import type { ChoiceWord, MetricInfo } from '../../api/types';
 import { nameText, shortText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { tableCsv, tableText } from '../../logic/copy';
@@ -25,7 +25,7 @@ interface Props {
   label: string;
   groupBy: readonly string[];
   metrics: MetricInfo[];
-  levels: Word[];
+  levels: ChoiceWord[];
   search?: string;
   /** Whether to show the self times. */
   self?: boolean;

@@ -32,7 +32,7 @@ pub const LENGTH_BLOCKS: u64 = 4;
 /// Where a block's bytes are in their sections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub struct Place {
+pub struct BlockPlace {
     /// Begin and end of its sums.
     pub sums: [u64; 2],
     /// Begin and end of its lengths.
@@ -42,7 +42,7 @@ pub struct Place {
 /// The blocks of an index.
 pub struct Blocks {
     head: Head,
-    places: Column<Place>,
+    places: Column<BlockPlace>,
     sums: Column<u8>,
     lengths: Column<u8>,
     keys: Numbering,
@@ -54,7 +54,7 @@ impl Blocks {
         let index: &Index = trace.index()?;
         let head = *index.column::<Head>(HEAD_SECTION).first()?;
         let fits = head == Head::of(trace, head.blocks) && head.blocks > 0 && head.blocks < 1 << 32;
-        let places = index.column::<Place>(PLACE_SECTION);
+        let places = index.column::<BlockPlace>(PLACE_SECTION);
         let whole = places.len() as u64 == levels(head.blocks).iter().sum::<u64>();
         let (sums, lengths) = (index.column(SUMS_SECTION), index.column(LENGTHS_SECTION));
         let keys = Numbering::of_keys(trace);
@@ -73,7 +73,7 @@ impl Blocks {
         let below = self.below(most);
         let count = levels(self.head.blocks).into_iter().find(|count| *count <= most).unwrap_or(1);
         let edge = |block: u64| edge(self.head.elapsed_ns, count, block);
-        let first = (0..=count).collect_first(|block| edge(block) >= from);
+        let first = (0..=count).first_block_where(|block| edge(block) >= from);
         let mut end = first;
         while end < count && edge(end + 1) <= to {
             end += 1;
@@ -133,7 +133,7 @@ impl Blocks {
     /// Adds what a block has besides the sums of its keys.
     pub fn add_head(&self, block: usize, sums: &mut KeySums) {
         let place = self.places.get(block).copied().unwrap_or_default();
-        let _ = code::decode_head(&mut code::Reader::new(Self::bytes(&self.sums, place.sums)), true, sums);
+        let _ = code::decode_head(&mut code::NumberReader::new(Self::bytes(&self.sums, place.sums)), true, sums);
     }
 
     /// Tells a block's lengths.
@@ -154,11 +154,11 @@ struct Inside {
 
 /// The first number of a range for which something holds that holds for all behind it; the last one when for none.
 trait CollectFirst {
-    fn collect_first(self, holds: impl Fn(u64) -> bool) -> u64;
+    fn first_block_where(self, holds: impl Fn(u64) -> bool) -> u64;
 }
 
 impl CollectFirst for std::ops::RangeInclusive<u64> {
-    fn collect_first(self, holds: impl Fn(u64) -> bool) -> u64 {
+    fn first_block_where(self, holds: impl Fn(u64) -> bool) -> u64 {
         let (mut low, mut high) = (*self.start(), *self.end());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -234,7 +234,7 @@ impl Chosen {
 }
 
 /// How a question is answered: by blocks, and by sweeps of parts of the time.
-pub struct Plan<'t> {
+pub struct AnswerPlan<'t> {
     swept: SweepInput<'t>,
     trace: &'t Trace,
     chosen: Option<Chosen>,
@@ -250,7 +250,7 @@ const PIECES: u64 = 8;
 /// Pieces of a part that is swept, for each worker: where there is one only, all wait for who has the last.
 const SWEPT_PIECES: u64 = 2;
 
-impl<'t> Plan<'t> {
+impl<'t> AnswerPlan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
     pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, details: Option<&DetailKeys>) -> Self {
         let swept = SweepInput::new(trace, query);
@@ -322,7 +322,7 @@ impl<'t> Plan<'t> {
         let pieces = pieces(&parts, parallel::workers() as u64);
         self.summed(pieces.len(), details, |sums, details, number| {
             let summer = Summer::new(self.trace, sums, details);
-            self.swept.sweep(pieces[number], &mut Taken { summer, trace: self.trace, takes });
+            self.swept.sweep(pieces[number], &mut SweptRows { summer, trace: self.trace, takes });
         })
     }
 
@@ -421,13 +421,13 @@ impl<'t> Plan<'t> {
 }
 
 /// Sums the off-CPU rows of which `takes` takes key and wait.
-struct Taken<'a, 't, F> {
+struct SweptRows<'a, 't, F> {
     summer: Summer<'a>,
     trace: &'t Trace,
     takes: &'a F,
 }
 
-impl<F: Fn(u32, u64) -> bool> Visitor for Taken<'_, '_, F> {
+impl<F: Fn(u32, u64) -> bool> Visitor for SweptRows<'_, '_, F> {
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         let rows = &self.trace.events().off_cpu;
         if (self.takes)(rows.key(row), rows.wait_ns(row)) {

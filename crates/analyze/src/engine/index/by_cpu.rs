@@ -4,7 +4,7 @@
 use dwell_store::{Column, IndexWriter, Trace};
 use dwell_work::{parallel, stop};
 
-use crate::engine::index::code::{Reader, put, put_sums, sums_of};
+use crate::engine::index::code::{NumberReader, put, put_sums, sums_of};
 use crate::engine::index::levels::{Head, edge, levels};
 use crate::engine::key_equivalence::alike_by_thread;
 use crate::engine::sums::{DetailKeys, KeySums, Summer};
@@ -100,7 +100,7 @@ fn encode(sums: &KeySums, details: &DetailKeys) -> Vec<u8> {
 
 /// Adds a block to `sums`. `None` when the bytes are damaged.
 fn decode(bytes: &[u8], details: &mut DetailKeys, sums: &mut KeySums) -> Option<()> {
-    let reader = &mut Reader::new(bytes);
+    let reader = &mut NumberReader::new(bytes);
     let mut key = 0u64;
     let keys = details.only_cpus().map_or(0, <[u32]>::len) as u64;
     for step in 0..reader.number()? {

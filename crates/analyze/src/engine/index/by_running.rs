@@ -85,7 +85,7 @@ impl ByRunning {
         }
         let begin = writer.begin_section()?;
         let mut written = Written::new(writer, counts.len(), blocks);
-        let room = Room(AtomicUsize::new(MOST_TIMES));
+        let room = TimeBudget(AtomicUsize::new(MOST_TIMES));
         for first in (0..blocks).step_by(BATCH as usize) {
             let block = |number: usize| {
                 let edge = |block: u64| edge(head.elapsed_ns, blocks, block);
@@ -170,7 +170,7 @@ fn counts_of(trace: &Trace, windows: &Windows) -> Vec<usize> {
 }
 
 /// The times of these parts; `None` when they are too many.
-fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize], room: &Room) -> Option<Made> {
+fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize], room: &TimeBudget) -> Option<Made> {
     let mut times = Times::new(trace, counts.len(), room);
     for (sweep, of_sweep) in counts.chunks(CLASSES - 1).enumerate() {
         let swept = SweepInput::by_running(trace, of_sweep);
@@ -187,9 +187,9 @@ fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize], room: &Room) -> Opt
 }
 
 /// How many times may still be added.
-struct Room(AtomicUsize);
+struct TimeBudget(AtomicUsize);
 
-impl Room {
+impl TimeBudget {
     fn take(&self, times: usize) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(times)).is_ok()
     }
@@ -201,13 +201,13 @@ struct Rows<'r> {
     places: Places,
     numbers: Vec<u64>,
     times: Vec<u64>,
-    room: &'r Room,
+    room: &'r TimeBudget,
     /// There was no room for all.
     full: bool,
 }
 
 impl<'r> Rows<'r> {
-    fn new(width: usize, dense: usize, room: &'r Room) -> Self {
+    fn new(width: usize, dense: usize, room: &'r TimeBudget) -> Self {
         Self { width, places: Places::new(dense), numbers: Vec::new(), times: Vec::new(), room, full: false }
     }
 
@@ -261,7 +261,7 @@ struct Times<'t> {
 }
 
 impl<'t> Times<'t> {
-    fn new(trace: &'t Trace, width: usize, room: &'t Room) -> Self {
+    fn new(trace: &'t Trace, width: usize, room: &'t TimeBudget) -> Self {
         let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
         let rows = |numbering: Numbering| Rows::new(width, numbering.outside(), room);
         let (unsampled, time, runnable) = (rows(threads), rows(keys), rows(keys));

@@ -2,7 +2,7 @@
 
 use dwell_view::ByClass;
 
-use crate::engine::sums::{KeySums, Numbering, Sums};
+use crate::engine::sums::{KeySums, NumberSums, Numbering};
 use crate::engine::sweep::ConcurrencyStats;
 use crate::measure::lengths::Run;
 
@@ -16,11 +16,11 @@ pub fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads numbers; `None` at the end of damaged bytes.
-pub struct Reader<'a> {
+pub struct NumberReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NumberReader<'a> {
     /// Of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -56,7 +56,7 @@ fn put_list(out: &mut Vec<u8>, list: &[u64]) {
     list.iter().for_each(|number| put(out, *number));
 }
 
-fn list(reader: &mut Reader<'_>) -> Option<Vec<u64>> {
+fn list(reader: &mut NumberReader<'_>) -> Option<Vec<u64>> {
     let count = reader.number()?;
     (0..count).map(|_| reader.number()).collect()
 }
@@ -69,7 +69,7 @@ fn put_classes(out: &mut Vec<u8>, classes: &ByClass, mask: u8) {
     (0..5).filter(|class| mask & 1 << class != 0).for_each(|class| put(out, classes[class]));
 }
 
-fn classes(reader: &mut Reader<'_>, mask: u8) -> Option<ByClass> {
+fn classes(reader: &mut NumberReader<'_>, mask: u8) -> Option<ByClass> {
     let mut classes = [0; 5];
     for (class, ns) in classes.iter_mut().enumerate() {
         if mask & 1 << class != 0 {
@@ -108,7 +108,7 @@ const HAS_RUNNABLE: u8 = 1 << 5;
 const HAS_BEGAN: u8 = 1 << 6;
 
 /// A number's sums, as far as they are not zero.
-pub fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
+pub fn put_sums(out: &mut Vec<u8>, sums: &NumberSums) {
     let (time, runnable, began) = (mask(&sums.time()), mask(&sums.runnable()), mask(&sums.began()));
     let has = |bit: u8, mask: u8| if mask == 0 { 0 } else { bit };
     out.push(time | has(HAS_RUNNABLE, runnable) | has(HAS_BEGAN, began));
@@ -129,7 +129,7 @@ pub fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
 /// Adds a block to `sums`, with its times by class or without them; skips numbers outside of `keys`.
 /// `None` when the bytes are damaged.
 pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySums) -> Option<()> {
-    let reader = &mut Reader::new(bytes);
+    let reader = &mut NumberReader::new(bytes);
     decode_head(reader, with_times, sums)?;
     let mut number = 0u64;
     for _ in 0..reader.number()? {
@@ -146,7 +146,7 @@ pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySum
 }
 
 /// Adds what a block begins with: n(t) and c(t), and the times without samples.
-pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums) -> Option<()> {
+pub fn decode_head(reader: &mut NumberReader<'_>, with_times: bool, sums: &mut KeySums) -> Option<()> {
     let levels = ConcurrencyStats {
         histogram_cpu: list(reader)?,
         histogram_concurrency: list(reader)?,
@@ -166,9 +166,9 @@ pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums
 }
 
 /// What [`put_sums`] wrote.
-pub fn sums_of(reader: &mut Reader<'_>) -> Option<Sums> {
+pub fn sums_of(reader: &mut NumberReader<'_>) -> Option<NumberSums> {
     let flags = reader.byte()?;
-    let mut sums = Sums::default();
+    let mut sums = NumberSums::default();
     sums.add_time(&classes(reader, flags)?);
     if flags & HAS_RUNNABLE != 0 {
         let mask = reader.byte()?;
@@ -212,14 +212,14 @@ pub fn encode_runs(runs: &[Run]) -> Vec<u8> {
 
 /// Tells the runs of a block; stops where the bytes are damaged.
 pub fn for_each_run(bytes: &[u8], mut tell: impl FnMut(&Run)) {
-    let mut reader = Reader::new(bytes);
+    let mut reader = NumberReader::new(bytes);
     let mut run = Run::default();
     while !reader.bytes.is_empty() && next_run(&mut reader, &mut run).is_some() {
         tell(&run);
     }
 }
 
-fn next_run(reader: &mut Reader<'_>, run: &mut Run) -> Option<()> {
+fn next_run(reader: &mut NumberReader<'_>, run: &mut Run) -> Option<()> {
     run.number = run.number.checked_add(reader.number()?)?;
     run.class = reader.byte()?.min(4);
     run.count = reader.number()?;

@@ -6,7 +6,7 @@ use dwell_view::ByClass;
 use dwell_work::parallel;
 
 use crate::engine::index::began::BeganWriter;
-use crate::engine::index::blocks::{LENGTH_BLOCKS, LENGTHS_SECTION, PLACE_SECTION, Place, SUMS_SECTION};
+use crate::engine::index::blocks::{BlockPlace, LENGTH_BLOCKS, LENGTHS_SECTION, PLACE_SECTION, SUMS_SECTION};
 use crate::engine::index::by_cpu::ByCpu;
 use crate::engine::index::by_running::ByRunning;
 use crate::engine::index::chart_buckets::{CHART_SECTION, ChartBucket};
@@ -122,7 +122,10 @@ fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<
         }
         for block in &made {
             let place = |bytes: &Vec<u8>, size: usize| [bytes.len() as u64, (bytes.len() + size) as u64];
-            places.push(Place { sums: place(&sums, block.sums.len()), lengths: place(&lengths, block.lengths.len()) });
+            places.push(BlockPlace {
+                sums: place(&sums, block.sums.len()),
+                lengths: place(&lengths, block.lengths.len()),
+            });
             sums.extend_from_slice(&block.sums);
             lengths.extend_from_slice(&block.lengths);
         }

@@ -21,6 +21,6 @@ mod tests;
 mod times;
 
 pub use self::begun::BegunRow;
-pub use self::blocks::Plan;
+pub use self::blocks::AnswerPlan;
 pub use self::levels::pieces;
 pub use self::make::{BuildError, INDEXED_EVENTS, answered, open, open_indexed};

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
 use crate::engine::grouping::Groups;
-use crate::engine::index::blocks::Plan;
+use crate::engine::index::blocks::AnswerPlan;
 use crate::engine::index::make::{BuildError, Fineness, answered_as, open_as};
 use crate::history::band_kind::BandKind;
 use crate::history::states::TimelineState;
@@ -131,7 +131,7 @@ fn classes_of_any_target_come_from_blocks() {
     for target in 1..6 {
         let query = Query { target_concurrency: Some(target), range, ..Query::default() };
         let windows = Windows::of_query(&indexed, &query).unwrap();
-        let plan = Plan::new(&indexed, &query, &windows, None);
+        let plan = AnswerPlan::new(&indexed, &query, &windows, None);
         assert!(plan.swept_ns() < 3800 * CELL / 4, "{} ns of {target} are swept", plan.swept_ns());
         assert_eq!(answers(&indexed, &query), answers(&trace, &query));
     }

@@ -159,7 +159,7 @@ pub fn for_each_pair(mut words: &[u64], mut tell: impl FnMut(u64, u64)) {
 }
 
 /// Reads row by row.
-pub struct Rows<'a> {
+pub struct TimeRows<'a> {
     columns: usize,
     words: &'a [u64],
     numbers: Vec<u64>,
@@ -168,7 +168,7 @@ pub struct Rows<'a> {
     row: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> TimeRows<'a> {
     /// Of packed rows of so many times.
     pub fn new(words: &'a [u64], columns: usize) -> Self {
         let mut rows = Self { columns, words, numbers: Vec::new(), times: Vec::new(), row: 0 };
@@ -207,9 +207,9 @@ impl<'a> Rows<'a> {
 
 /// The rows of several parts of the time, added up.
 pub fn merged(parts: &[&[u64]], columns: usize) -> Vec<u64> {
-    let mut parts: Vec<Rows<'_>> = parts.iter().map(|words| Rows::new(words, columns)).collect();
+    let mut parts: Vec<TimeRows<'_>> = parts.iter().map(|words| TimeRows::new(words, columns)).collect();
     let (mut packer, mut times) = (Packer::new(columns), vec![0; columns]);
-    while let Some(number) = parts.iter().filter_map(Rows::number).min() {
+    while let Some(number) = parts.iter().filter_map(TimeRows::number).min() {
         times.fill(0);
         parts.iter_mut().filter(|rows| rows.number() == Some(number)).for_each(|rows| rows.add_to(&mut times));
         packer.push(number, &times);

@@ -103,11 +103,11 @@ impl<const N: usize> IntervalSplitter<N> {
     /// Tells what the thread ran since its last sample, or since its context began.
     fn tell_ran(&mut self, swept: &SweepInput<'_>, thread: usize, visitor: &mut impl Visitor<N>) {
         let ran = std::mem::replace(&mut self.ran, [0; N]);
-        visitor.ran(thread, self.stand_in(swept, thread), self.context, &ran);
+        visitor.ran(thread, self.representative_sample(swept, thread), self.context, &ran);
     }
 
     /// The sample that stands for what the thread runs now: its next one in the same context, else the last one.
-    fn stand_in(&self, swept: &SweepInput<'_>, thread: usize) -> Option<usize> {
+    fn representative_sample(&self, swept: &SweepInput<'_>, thread: usize) -> Option<usize> {
         let (samples, nesting) = (swept.events.samples.of(thread), swept.nesting);
         let next = Some(self.next_sample).filter(|next| *next < samples.end);
         let stretches = nesting.of_thread(thread);

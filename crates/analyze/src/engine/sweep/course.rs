@@ -40,7 +40,7 @@ pub enum StepKind {
 
 /// One thing that happens to a thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct ThreadStep {
     pub time: u64,
     pub what: StepKind,
     /// Change of n(t).
@@ -49,7 +49,7 @@ pub struct Step {
     pub ready: i8,
 }
 
-impl Step {
+impl ThreadStep {
     /// Order of steps: what n(t) is when an interval begins depends on it. Threads that leave the CPU at one instant leave
     /// it in the order of their numbers, behind those that come and before those that end.
     pub fn place(&self) -> u128 {
@@ -227,7 +227,7 @@ impl ThreadCursor {
         (swept, part): (&SweepInput<'_>, Part),
         thread: usize,
         is_inside: impl Fn(u64) -> bool,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<ThreadStep>,
     ) {
         while let Some((time, what)) = self.next(swept, thread).filter(|(time, _)| is_inside(*time)) {
             // Samples from before its start, in a damaged trace, come right behind it.
@@ -238,7 +238,7 @@ impl ThreadCursor {
             let change = |of: fn(Phase) -> bool| i8::from(of(self.phase)) - i8::from(of(before));
             let running = change(|phase| phase == Phase::Running);
             let ready = change(|phase| matches!(phase, Phase::Running | Phase::Runnable));
-            steps.push(Step { time, what, running, ready });
+            steps.push(ThreadStep { time, what, running, ready });
             if what == StepKind::End {
                 self.misplaced += misplaced(swept, part, self.rows.0..self.rows.1);
             }

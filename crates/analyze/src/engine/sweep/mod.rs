@@ -19,7 +19,7 @@ mod tests;
 use dwell_work::stop;
 
 use self::account::{ClockSnapshot, IntervalSplitter};
-use self::course::{Step, ThreadCursor};
+use self::course::{ThreadCursor, ThreadStep};
 pub use self::swept::{ConcurrencyStats, OffCpuSplit, SweepInput, Visitor};
 use crate::question::windows::Part;
 
@@ -79,7 +79,7 @@ struct Sweep<'s, 't, const N: usize> {
 #[derive(Default)]
 struct Slab<const N: usize> {
     /// Thread by thread.
-    steps: Vec<Step>,
+    steps: Vec<ThreadStep>,
     /// Where each thread's steps end.
     ends: Vec<usize>,
     /// The steps' order in time, and their numbers.
@@ -173,7 +173,7 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
     fn order(&mut self, visitor: &mut impl Visitor<N>) {
         let mut slab = std::mem::take(&mut self.slab);
         slab.order.clear();
-        let place = |(number, step): (usize, &Step)| step.place() << 32 | number as u128;
+        let place = |(number, step): (usize, &ThreadStep)| step.place() << 32 | number as u128;
         slab.order.extend(slab.steps.iter().enumerate().map(place));
         slab.order.sort_unstable();
         slab.moments.resize(slab.steps.len(), ClockSnapshot { clock: [0; N], running: 0 });

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::engine::sweep::*;
 use crate::measure::utilization::add;
 use crate::question::query::Query;
-use crate::study::intervals::{Activity, Interval, for_each_interval};
+use crate::study::intervals::{Activity, ThreadInterval, for_each_interval};
 use crate::test_support::trace_dsl::build;
 
 /// Blocked time, time in the run queue, and the class in which it began, of each row.
@@ -44,7 +44,7 @@ impl Visitor for Told {
 }
 
 fn plainly(swept: &SweepInput<'_>, part: Part) -> Told {
-    let mut intervals: Vec<Interval> = Vec::new();
+    let mut intervals: Vec<ThreadInterval> = Vec::new();
     for_each_interval(swept.trace, |interval| intervals.push(interval));
     let times = intervals.iter().flat_map(|interval| [interval.from, interval.to]);
     let mut times: Vec<u64> = times.chain([part.from, part.to]).filter(|time| part.has(*time)).collect();

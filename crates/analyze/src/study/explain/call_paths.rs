@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::study::explain::found::CauseId;
-use crate::study::explain::places::Place;
+use crate::study::explain::places::CodePlace;
 
 /// Part of a function's time that it spends itself, from which on it is named and not what it calls.
 const SELF_SHARE: f64 = 0.2;
@@ -14,7 +14,7 @@ const CALLEE_SHARE: f64 = 0.1;
 #[derive(Clone, Copy)]
 pub struct CauseAt<'p> {
     /// Where.
-    pub place: &'p Place,
+    pub place: &'p CodePlace,
     /// How long, ns.
     pub ns: u64,
     /// Which.
@@ -113,15 +113,15 @@ fn add(sums: &mut Vec<(String, u64)>, key: &str, ns: u64) {
 mod tests {
     use super::*;
 
-    fn place(path: &str) -> Place {
+    fn place(path: &str) -> CodePlace {
         let path: Vec<(String, String)> =
             path.split('>').map(|at| (at.split(':').next().unwrap().to_owned(), at.to_owned())).collect();
-        Place { at: path.last().unwrap().1.clone(), path }
+        CodePlace { at: path.last().unwrap().1.clone(), path }
     }
 
     /// `(path, ns)` to `(at, ns)`, the largest first.
     fn groups_of(runs: &[(&str, u64)]) -> Vec<(String, u64)> {
-        let places: Vec<Place> = runs.iter().map(|(path, _)| place(path)).collect();
+        let places: Vec<CodePlace> = runs.iter().map(|(path, _)| place(path)).collect();
         let causes = places.iter().zip(runs).map(|(place, (_, ns))| CauseAt { place, ns: *ns, cause: 0 }).collect();
         let mut groups: Vec<(String, u64)> =
             by_function(causes).into_iter().map(|group| (group.at, sum(&group.causes))).collect();

@@ -43,7 +43,7 @@ impl Idleness {
 
 /// A wait of a chain.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
+pub struct ChainNode {
     /// The wait that it explains.
     pub parent: NodeId,
     /// Who waited for what.
@@ -58,19 +58,19 @@ pub struct Node {
 
 /// The nodes.
 pub struct Chains {
-    nodes: Vec<Node>,
+    nodes: Vec<ChainNode>,
     numbers: WordMap<(NodeId, Link, Idleness), NodeId>,
 }
 
 impl Chains {
     /// The two roots.
     pub fn new() -> Self {
-        let root = |root| Node { parent: root, link: None, depth: 0, idle: Idleness::Busy, root };
+        let root = |root| ChainNode { parent: root, link: None, depth: 0, idle: Idleness::Busy, root };
         Self { nodes: vec![root(WAITS), root(PATH)], numbers: WordMap::default() }
     }
 
     /// A node.
-    pub fn node(&self, node: NodeId) -> Node {
+    pub fn node(&self, node: NodeId) -> ChainNode {
         self.nodes[node as usize]
     }
 
@@ -84,7 +84,7 @@ impl Chains {
             }
             above = self.nodes[above as usize].parent;
         }
-        let Node { parent: before, link: end, depth, idle: was_idle, .. } = self.nodes[parent as usize];
+        let ChainNode { parent: before, link: end, depth, idle: was_idle, .. } = self.nodes[parent as usize];
         let idle = idle.max(was_idle);
         let is_long = depth >= LONGEST || (depth >= 2 && self.nodes.len() >= MANY);
         match end.filter(|_| is_long) {
@@ -98,8 +98,8 @@ impl Chains {
         let next = self.nodes.len() as NodeId;
         let node = *self.numbers.entry((parent, link, idle)).or_insert(next);
         if node == next {
-            let Node { depth, root, .. } = self.nodes[parent as usize];
-            self.nodes.push(Node { parent, link: Some(link), depth: depth + 1, idle, root });
+            let ChainNode { depth, root, .. } = self.nodes[parent as usize];
+            self.nodes.push(ChainNode { parent, link: Some(link), depth: depth + 1, idle, root });
         }
         node
     }

@@ -27,7 +27,7 @@ struct Answers {
 
 /// What the walk finds.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundCauses {
     /// The causes.
     pub causes: Vec<Cause>,
     /// Time that each chain waits because of each cause: thread-nanoseconds.
@@ -41,7 +41,7 @@ pub struct Found {
     numbers: WordMap<Cause, CauseId>,
 }
 
-impl Found {
+impl FoundCauses {
     /// The number of a cause, which is at `stack`.
     pub fn number(&mut self, cause: Cause, stack: StackId) -> CauseId {
         let next = self.causes.len() as CauseId;

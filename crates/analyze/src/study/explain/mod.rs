@@ -35,14 +35,14 @@ use dwell_store::Trace;
 pub use self::account::Account;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
-use self::found::Found;
+use self::found::FoundCauses;
 pub use self::names::{Contention, Names};
 pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
 pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass};
 use self::waiters::Waiters;
-use self::walk::Walk;
+use self::walk::WaitWalk;
 use crate::engine::fold::Fold;
 use crate::engine::row_sampling::close_look;
 use crate::question::windows::{Windows, elapsed_ns};
@@ -108,7 +108,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let selected = selected(fold);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let mut demand_ns = 0u64;
-    let mut walk = Walk::new(trace, &mut names, &classes, &cpus);
+    let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let path = path(fold);
     let mut path_ns = 0;
     let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
@@ -161,7 +161,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
 }
 
 /// Who usually ends the waits of each cause that is a time-out.
-fn expected(names: &Names<'_, '_>, classes: &Classes<'_, '_>, found: &Found) -> HashMap<(RoleId, u32), RoleId> {
+fn expected(names: &Names<'_, '_>, classes: &Classes<'_, '_>, found: &FoundCauses) -> HashMap<(RoleId, u32), RoleId> {
     let timed_out = found.causes.iter().filter(|cause| cause.kind == CauseKind::TimedOut);
     let by = |cause: &Cause| {
         let enders = classes.dialogues().enders(cause.role, names.object(cause.label)?)?;

@@ -8,9 +8,9 @@ use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::collectors::Collectors;
+use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
-use crate::study::explain::places::{Place, place};
+use crate::study::explain::places::{CodePlace, place};
 use crate::study::explain::roles::{filters, roles};
 use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
@@ -69,15 +69,15 @@ pub struct Names<'f, 't> {
     objects_of: Vec<Vec<ObjectId>>,
     /// Whether it is a lock, of each label.
     locks: Vec<bool>,
-    places: Vec<Place>,
+    places: Vec<CodePlace>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
     /// Of each stack, with whether garbage is collected there; none where it was not met.
     run_place_of: Vec<Option<(PlaceId, bool)>>,
-    collectors: Collectors,
+    collectors: CollectorFunctions,
     /// Functions that sleeps are named after, once they are asked for.
     sleep_functions: OnceCell<HashSet<&'t str>>,
-    unknown: Place,
+    unknown: CodePlace,
 }
 
 impl<'f, 't> Names<'f, 't> {
@@ -99,9 +99,9 @@ impl<'f, 't> Names<'f, 't> {
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
             run_place_of: vec![None; trace.stacks.parent.len()],
-            collectors: Collectors::default(),
+            collectors: CollectorFunctions::default(),
             sleep_functions: OnceCell::new(),
-            unknown: Place::default(),
+            unknown: CodePlace::default(),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'f, 't> Names<'f, 't> {
         found
     }
 
-    fn number_of(&mut self, place: Place) -> PlaceId {
+    fn number_of(&mut self, place: CodePlace) -> PlaceId {
         let next = self.places.len() as PlaceId;
         let number = *self.place_numbers.entry(place.path.clone()).or_insert(next);
         if number == next {
@@ -271,12 +271,12 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// A place.
-    pub fn place(&self, place: PlaceId) -> Option<&Place> {
+    pub fn place(&self, place: PlaceId) -> Option<&CodePlace> {
         self.places.get(place as usize)
     }
 
     /// A place, or one that nothing is known of.
-    pub fn place_or_unknown(&self, place: PlaceId) -> &Place {
+    pub fn place_or_unknown(&self, place: PlaceId) -> &CodePlace {
         self.place(place).unwrap_or(&self.unknown)
     }
 }

@@ -7,14 +7,14 @@ use crate::stacks::call_stacks::CallStacks;
 
 /// A place in a program.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct CodePlace {
     /// `function (file:line)`, or the function alone.
     pub at: String,
     /// The functions of the program that lead to it, itself last, each once; and each with its line, as `at` is.
     pub path: Vec<(String, String)>,
 }
 
-impl Place {
+impl CodePlace {
     /// The function of the program that called it; empty when there is none.
     pub fn caller(&self) -> &str {
         self.path.iter().rev().nth(1).map_or("", |(function, _)| function)
@@ -34,7 +34,7 @@ const LONGEST_NAME: usize = 72;
 
 /// The place of `stack`: the functions of the program; without one, those of its libraries; without one, the innermost function
 /// outside of the kernel.
-pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Place {
+pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
     let is_named = |stack: &StackId| function(trace, stacks, *stack).is_some_and(|name| !name.starts_with(NO_FILE));
     let of_library = |stack: &&StackId| stacks.is_own(**stack) && is_named(stack);
@@ -49,7 +49,7 @@ pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Place {
     }
     let path = path(trace, stacks, &found);
     let at = path.last().map_or_else(|| "an unknown place".to_owned(), |(_, at)| at.clone());
-    Place { at, path }
+    CodePlace { at, path }
 }
 
 /// The functions of these frames, given innermost first, from the outermost on; a function that calls itself is there once.

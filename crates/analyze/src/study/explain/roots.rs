@@ -6,7 +6,7 @@ use dwell_model::StackId;
 
 use crate::study::explain::call_paths::{CauseAt, CauseGroup, by_function, by_place};
 use crate::study::explain::chains::{Chains, NodeId, PATH};
-use crate::study::explain::found::{CauseId, Found};
+use crate::study::explain::found::{CauseId, FoundCauses};
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
@@ -56,7 +56,7 @@ impl RootCause {
 }
 
 /// The root causes, the largest first. Of one kind, by one role, for one thing: at one place; what ran, in one function.
-pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> Vec<RootCause> {
+pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCauses) -> Vec<RootCause> {
     let times = times(chains, &found);
     let mut alike: BTreeMap<Cause, Vec<CauseAt<'_>>> = BTreeMap::new();
     for (number, cause) in found.causes.iter().enumerate() {
@@ -111,7 +111,7 @@ fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u6
 }
 
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.
-fn root_cause(found: &Found, group: CauseGroup<'_>) -> Option<RootCause> {
+fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     let CauseGroup { at, causes, mut callers } = group;
     let heaviest = causes.iter().max_by_key(|at| (at.ns, std::cmp::Reverse(at.cause)))?.cause as usize;
     callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
@@ -129,7 +129,7 @@ fn root_cause(found: &Found, group: CauseGroup<'_>) -> Option<RootCause> {
 }
 
 /// The time of each cause: of what waits, or else of the path.
-fn times(chains: &Chains, found: &Found) -> Vec<u64> {
+fn times(chains: &Chains, found: &FoundCauses) -> Vec<u64> {
     let (mut waits, mut path) = (vec![0u64; found.causes.len()], vec![0u64; found.causes.len()]);
     for ((node, cause), ns) in &found.waits_ns {
         let sums = if chains.node(*node).root == PATH { &mut path } else { &mut waits };

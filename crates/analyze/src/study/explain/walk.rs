@@ -21,14 +21,14 @@ use crate::study::explain::askers::{Asked, Askers, Open};
 use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
-use crate::study::explain::found::Found;
+use crate::study::explain::found::FoundCauses;
 use crate::study::explain::gil_turns::GilTurns;
 use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
-use crate::study::thread_index::{Piece, Reached, ThreadIndex};
+use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
 
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
@@ -80,7 +80,7 @@ pub struct Wait {
 }
 
 /// The walk over a trace.
-pub struct Walk<'a, 'f, 't> {
+pub struct WaitWalk<'a, 'f, 't> {
     trace: &'t Trace,
     index: ThreadIndex<'t>,
     rows: RecentRows<'t>,
@@ -93,13 +93,13 @@ pub struct Walk<'a, 'f, 't> {
     last_looks: LastLooks,
     keys: KnownKeys<'t>,
     chains: Chains,
-    found: Found,
+    found: FoundCauses,
     asked: Vec<Asked>,
     open: Open,
     windows: Vec<Window>,
 }
 
-impl<'a, 'f, 't> Walk<'a, 'f, 't> {
+impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     /// A walk that has asked nothing yet.
     pub fn new(
         trace: &'t Trace,
@@ -120,7 +120,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             last_looks: cpus.last_looks(),
             keys: KnownKeys::new(trace),
             chains: Chains::new(),
-            found: Found::default(),
+            found: FoundCauses::default(),
             asked,
             open: 0,
             windows: Vec::new(),
@@ -160,7 +160,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     }
 
     /// What was found.
-    pub fn found(self) -> (Chains, Found) {
+    pub fn found(self) -> (Chains, FoundCauses) {
         (self.chains, self.found)
     }
 
@@ -428,7 +428,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         if from >= to {
             return;
         }
-        let run = Piece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+        let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
         let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
         self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
             pieces.push((piece.from, piece.to, piece.stack));

@@ -30,12 +30,12 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// Which threads collect, and which stacks stand still for it.
-pub struct Collectors {
+pub struct CollectorPauses {
     threads: Vec<bool>,
     stacks: Vec<bool>,
 }
 
-impl Collectors {
+impl CollectorPauses {
     /// Those of a trace: time in proportion to its threads, frames and stacks.
     pub fn new(trace: &Trace) -> Self {
         let begins = |names: &[&str], name: &String| names.iter().any(|begin| name.starts_with(begin));

@@ -65,7 +65,7 @@ impl FromStr for IntervalId {
 
 /// One interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct MeasuredInterval {
     /// Which.
     pub id: IntervalId,
     /// Whose.
@@ -76,7 +76,7 @@ pub struct Interval {
     pub end_ns: u64,
 }
 
-impl Interval {
+impl MeasuredInterval {
     /// How long it was, ns.
     pub fn length_ns(&self) -> u64 {
         self.end_ns - self.start_ns
@@ -88,7 +88,7 @@ impl Interval {
 pub struct Named {
     pub name: String,
     pub kind: Kind,
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<MeasuredInterval>,
 }
 
 /// Those that the query lets through, by name.
@@ -103,7 +103,7 @@ fn tasks(fold: &Fold<'_>) -> Vec<Named> {
     let annotations = &fold.trace.annotations;
     let tasks = &annotations.tasks;
     let filter = TaskFilter::new(fold.trace, fold.query);
-    let mut by_type: BTreeMap<TaskTypeId, Vec<Interval>> = BTreeMap::new();
+    let mut by_type: BTreeMap<TaskTypeId, Vec<MeasuredInterval>> = BTreeMap::new();
     for (row, &start_ns) in tasks.start_ns.iter().enumerate() {
         let whole = tasks.finished[row] && start_ns > 0 && tasks.end_thread[row] == tasks.thread[row];
         if !whole || !fold.windows.contains(start_ns) || !filter.takes(row) {
@@ -111,11 +111,11 @@ fn tasks(fold: &Fold<'_>) -> Vec<Named> {
         }
         let end_ns = tasks.end_ns[row].max(start_ns);
         let interval =
-            Interval { id: IntervalId { kind: Kind::Task, row }, thread: tasks.thread[row], start_ns, end_ns };
+            MeasuredInterval { id: IntervalId { kind: Kind::Task, row }, thread: tasks.thread[row], start_ns, end_ns };
         by_type.entry(tasks.task_type[row]).or_default().push(interval);
     }
     let names = TaskNames::new(fold.trace);
-    let named = |(ty, intervals): (TaskTypeId, Vec<Interval>)| {
+    let named = |(ty, intervals): (TaskTypeId, Vec<MeasuredInterval>)| {
         let code = ty.get().and_then(|row| annotations.task_types.kind.get(row)).copied().unwrap_or(0);
         let name = match TaskKind::from_code(code) {
             TaskKind::Frame => format!("frame {}", names.name(ty)),
@@ -130,13 +130,13 @@ fn tasks(fold: &Fold<'_>) -> Vec<Named> {
 fn off_cpu(fold: &Fold<'_>) -> Vec<Named> {
     let off_cpu = &fold.trace.events().off_cpu;
     let mut wake_ups = Vec::new();
-    let mut by_object: BTreeMap<ObjectId, Vec<Interval>> = BTreeMap::new();
+    let mut by_object: BTreeMap<ObjectId, Vec<MeasuredInterval>> = BTreeMap::new();
     fold.for_each_begun(|row, site| {
         if !site.is_wait() {
             return;
         }
         let (thread, woken_ns) = (site.key.thread, off_cpu.woken_ns(row));
-        let interval = |kind: Kind, start_ns: u64, end_ns: u64| Interval {
+        let interval = |kind: Kind, start_ns: u64, end_ns: u64| MeasuredInterval {
             id: IntervalId { kind, row },
             thread,
             start_ns,

@@ -15,19 +15,19 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-use self::rows::Rows;
+use self::rows::ThreadRows;
 use std::cmp::Reverse;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dwell_model::{StackId, ThreadId};
 
 pub use self::causes::Causes;
-pub use self::intervals::{Interval, IntervalId, Kind};
-pub use self::pieces::{Origin, Piece, ThreadDelays};
+pub use self::intervals::{IntervalId, Kind, MeasuredInterval};
+pub use self::pieces::{DelayPiece, Origin, ThreadDelays};
 pub use self::split::{Split, split};
 pub use self::statistics::{LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, OUTLIER_DISTANCES, Statistics};
 
-use self::collectors::Collectors;
+use self::collectors::CollectorPauses;
 use self::intervals::{Named, intervals};
 use crate::engine::fold::Fold;
 use dwell_work::{parallel, stop};
@@ -51,7 +51,7 @@ pub struct IntervalType {
     /// Their lengths.
     pub statistics: Statistics,
     /// In order of start.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<MeasuredInterval>,
     /// The longest first.
     pub outliers: Vec<Outlier>,
     /// What is usual in an interval that is no outlier, on average.
@@ -62,7 +62,7 @@ pub struct IntervalType {
 #[derive(Clone, Debug)]
 pub struct Outlier {
     /// The interval.
-    pub interval: Interval,
+    pub interval: MeasuredInterval,
     /// Its length over the median.
     pub over_ns: u64,
     /// What that time was for.
@@ -96,7 +96,7 @@ impl<'t> Latency<'t> {
     }
 
     /// The interval of an id, and its type.
-    pub fn find(&self, id: IntervalId) -> Option<(&IntervalType, Interval)> {
+    pub fn find(&self, id: IntervalId) -> Option<(&IntervalType, MeasuredInterval)> {
         let of = |of: &&IntervalType| of.intervals.iter().any(|interval| interval.id == id);
         let found = self.types.iter().find(of)?;
         let interval = found.intervals.iter().find(|interval| interval.id == id)?;
@@ -108,12 +108,12 @@ impl IntervalType {
     fn new(named: Named, limit_ns: Option<u64>, delays: &DelaysByThread<'_>) -> Self {
         let Named { name, kind, mut intervals } = named;
         intervals.sort_by_key(|interval| (interval.start_ns, interval.id));
-        let statistics = Statistics::new(intervals.iter().map(Interval::length_ns).collect(), limit_ns);
+        let statistics = Statistics::new(intervals.iter().map(MeasuredInterval::length_ns).collect(), limit_ns);
         let usual = usual(&intervals, statistics.limit_ns, delays);
         let mut made = Self { name, kind, statistics, intervals, outliers: Vec::new(), usual };
         let limit_ns = made.statistics.limit_ns;
         let outliers = made.intervals.iter().filter(|interval| interval.length_ns() > limit_ns);
-        let explain = |interval: &Interval| {
+        let explain = |interval: &MeasuredInterval| {
             stop::check();
             made.explain(*interval, delays.of(interval.thread))
         };
@@ -123,7 +123,7 @@ impl IntervalType {
     }
 
     /// Why an interval of this type was longer than the median.
-    pub fn explain(&self, interval: Interval, delays: Option<&ThreadDelays>) -> Outlier {
+    pub fn explain(&self, interval: MeasuredInterval, delays: Option<&ThreadDelays>) -> Outlier {
         let over_ns = interval.length_ns().saturating_sub(self.statistics.median_ns());
         let causes = delays.map_or_else(Causes::default, |of| of.causes(interval.start_ns, interval.end_ns));
         Outlier { interval, over_ns, split: split(over_ns, &causes, &self.usual) }
@@ -141,8 +141,8 @@ impl IntervalType {
 }
 
 /// What delays intervals that are no outliers, on average: of some thousands of them, evenly spread.
-fn usual(intervals: &[Interval], limit_ns: u64, delays: &DelaysByThread<'_>) -> Causes {
-    let usual: Vec<&Interval> = intervals.iter().filter(|interval| interval.length_ns() <= limit_ns).collect();
+fn usual(intervals: &[MeasuredInterval], limit_ns: u64, delays: &DelaysByThread<'_>) -> Causes {
+    let usual: Vec<&MeasuredInterval> = intervals.iter().filter(|interval| interval.length_ns() <= limit_ns).collect();
     let step = usual.len().div_ceil(USUAL_INTERVALS).max(1);
     let mut sum = Causes::default();
     let mut count = 0;
@@ -159,15 +159,15 @@ fn usual(intervals: &[Interval], limit_ns: u64, delays: &DelaysByThread<'_>) -> 
 /// The delays of each thread, put in order when first asked for.
 struct DelaysByThread<'t> {
     trace: &'t dwell_store::Trace,
-    collectors: Collectors,
-    rows: Vec<Rows>,
+    collectors: CollectorPauses,
+    rows: Vec<ThreadRows>,
     made: Vec<OnceLock<ThreadDelays>>,
 }
 
 impl<'t> DelaysByThread<'t> {
     fn new(trace: &'t dwell_store::Trace) -> Self {
         let threads = trace.threads.tid.len();
-        let mut rows = vec![Rows::default(); threads];
+        let mut rows = vec![ThreadRows::default(); threads];
         for (row, thread) in trace.delays.delays.thread.iter().enumerate() {
             if let Some(of) = thread.get().and_then(|thread| rows.get_mut(thread)) {
                 of.delays.push(row as u32);
@@ -179,7 +179,7 @@ impl<'t> DelaysByThread<'t> {
             }
         }
         let made = (0..threads).map(|_| OnceLock::new()).collect();
-        Self { trace, collectors: Collectors::new(trace), rows, made }
+        Self { trace, collectors: CollectorPauses::new(trace), rows, made }
     }
 
     fn of(&self, thread: ThreadId) -> Option<&ThreadDelays> {

@@ -7,12 +7,12 @@ use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
 use crate::study::latency::causes::Causes;
-use crate::study::latency::collectors::Collectors;
-use crate::study::latency::rows::Rows;
+use crate::study::latency::collectors::CollectorPauses;
+use crate::study::latency::rows::ThreadRows;
 
 /// A stretch of a thread's time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct DelayPiece {
     /// Where it begins, ns since the start of the collection.
     pub start_ns: u64,
     /// Where it ends.
@@ -23,7 +23,7 @@ pub struct Piece {
     pub origin: Origin,
 }
 
-impl Piece {
+impl DelayPiece {
     /// Its length, ns.
     pub fn length_ns(&self) -> u64 {
         self.end_ns - self.start_ns
@@ -66,14 +66,14 @@ fn overlapping(all: &[Spread], from: u64, to: u64) -> impl Iterator<Item = &Spre
 #[derive(Debug, Default)]
 pub struct ThreadDelays {
     /// In order; no two overlap.
-    pieces: Vec<Piece>,
+    pieces: Vec<DelayPiece>,
     steals: Vec<Spread>,
     slow: Vec<Spread>,
 }
 
 impl ThreadDelays {
     /// Of `thread`, whose rows are `rows`.
-    pub fn new(trace: &Trace, collectors: &Collectors, thread: ThreadId, rows: &Rows) -> Self {
+    pub fn new(trace: &Trace, collectors: &CollectorPauses, thread: ThreadId, rows: &ThreadRows) -> Self {
         let delays = &trace.delays.delays;
         let (mut found, mut steals, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows.delays.iter().map(|row| *row as usize) {
@@ -82,23 +82,27 @@ impl ThreadDelays {
             match Delay::from_code(delays.kind[row]) {
                 Delay::Steal => steals.push(spread),
                 Delay::Frequency => slow.push(spread),
-                cause => found.push(Piece { start_ns, end_ns, cause, origin: Origin::Delay(row) }),
+                cause => found.push(DelayPiece { start_ns, end_ns, cause, origin: Origin::Delay(row) }),
             }
         }
         off_cpu(trace, collectors, thread, &mut found);
         let announced = &trace.annotations.sync_waits;
         for row in rows.announced.iter().map(|row| *row as usize) {
             let (start_ns, end_ns) = (announced.start_ns[row], announced.end_ns[row]);
-            found.push(Piece { start_ns, end_ns, cause: Delay::Spin, origin: Origin::Announced(row) });
+            found.push(DelayPiece { start_ns, end_ns, cause: Delay::Spin, origin: Origin::Announced(row) });
         }
         Self { pieces: disjoint(found), steals, slow }
     }
 
     /// The pieces in `from .. to`, cut to it.
-    pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = Piece> + '_ {
+    pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = DelayPiece> + '_ {
         let first = self.pieces.partition_point(|piece| piece.end_ns <= from);
         let inside = self.pieces[first..].iter().take_while(move |piece| piece.start_ns < to);
-        inside.map(move |piece| Piece { start_ns: piece.start_ns.max(from), end_ns: piece.end_ns.min(to), ..*piece })
+        inside.map(move |piece| DelayPiece {
+            start_ns: piece.start_ns.max(from),
+            end_ns: piece.end_ns.min(to),
+            ..*piece
+        })
     }
 
     /// The time of each cause in `from .. to`: no more than that. What was stolen is part of what nothing else explains, and so
@@ -131,7 +135,7 @@ impl ThreadDelays {
 }
 
 /// Its time off the CPU: waiting, then runnable.
-fn off_cpu(trace: &Trace, collectors: &Collectors, thread: ThreadId, found: &mut Vec<Piece>) {
+fn off_cpu(trace: &Trace, collectors: &CollectorPauses, thread: ThreadId, found: &mut Vec<DelayPiece>) {
     let events = trace.events();
     let rows = thread.get().map_or(0..0, |thread| events.off_cpu.of(thread));
     for row in rows {
@@ -139,10 +143,10 @@ fn off_cpu(trace: &Trace, collectors: &Collectors, thread: ThreadId, found: &mut
         let (start_ns, woken_ns) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
         let origin = Origin::OffCpu(row);
         let cause = if collectors.pause(&key) { Delay::GarbageCollection } else { wait_cause(trace, &key) };
-        found.push(Piece { start_ns, end_ns: woken_ns, cause, origin });
+        found.push(DelayPiece { start_ns, end_ns: woken_ns, cause, origin });
         let waited = key.reason() == Some(Reason::Waiting);
         let cause = if waited { Delay::RunQueue } else { Delay::Preemption };
-        found.push(Piece { start_ns: woken_ns, end_ns: events.off_cpu.end_ns(row), cause, origin });
+        found.push(DelayPiece { start_ns: woken_ns, end_ns: events.off_cpu.end_ns(row), cause, origin });
     }
 }
 
@@ -173,12 +177,12 @@ fn is_stop(trace: &Trace, key: &EventKey) -> bool {
 
 /// Cuts pieces so that at each instant the one that began last holds; of those that began at once, the one of the higher
 /// [`Delay::rank`], and what was recorded of it rather than that it was.
-pub fn disjoint(mut found: Vec<Piece>) -> Vec<Piece> {
+pub fn disjoint(mut found: Vec<DelayPiece>) -> Vec<DelayPiece> {
     found.retain(|piece| piece.start_ns < piece.end_ns);
-    let recorded = |piece: &Piece| matches!(piece.origin, Origin::Delay(_));
+    let recorded = |piece: &DelayPiece| matches!(piece.origin, Origin::Delay(_));
     found.sort_by_key(|piece| (piece.start_ns, piece.cause.rank(), recorded(piece), Reverse(piece.end_ns)));
-    let mut cut: Vec<Piece> = Vec::with_capacity(found.len());
-    let mut open: Vec<Piece> = Vec::new();
+    let mut cut: Vec<DelayPiece> = Vec::with_capacity(found.len());
+    let mut open: Vec<DelayPiece> = Vec::new();
     let mut at = 0;
     for next in found {
         run_to(next.start_ns, &mut at, &mut open, &mut cut);
@@ -190,11 +194,11 @@ pub fn disjoint(mut found: Vec<Piece>) -> Vec<Piece> {
 }
 
 /// Hands out what is open from `at` up to `to`, innermost first.
-fn run_to(to: u64, at: &mut u64, open: &mut Vec<Piece>, cut: &mut Vec<Piece>) {
+fn run_to(to: u64, at: &mut u64, open: &mut Vec<DelayPiece>, cut: &mut Vec<DelayPiece>) {
     while let Some(piece) = open.last() {
         let end = piece.end_ns.min(to);
         if *at < end {
-            cut.push(Piece { start_ns: *at, end_ns: end, ..*piece });
+            cut.push(DelayPiece { start_ns: *at, end_ns: end, ..*piece });
             *at = end;
         }
         if piece.end_ns > to {

@@ -2,7 +2,7 @@
 
 /// Rows of one thread.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct ThreadRows {
     /// Of `delays`.
     pub delays: Vec<u32>,
     /// Of `sync_waits`.

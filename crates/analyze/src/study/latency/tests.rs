@@ -13,9 +13,9 @@ fn causes(parts: &[(Delay, u64)]) -> Causes {
     causes
 }
 
-fn piece((start_ns, length_ns, kind): (u64, u64, usize)) -> Piece {
+fn piece((start_ns, length_ns, kind): (u64, u64, usize)) -> DelayPiece {
     let cause = Delay::ALL[kind % Delay::ALL.len()];
-    Piece { start_ns, end_ns: start_ns + length_ns, cause, origin: Origin::Delay(kind) }
+    DelayPiece { start_ns, end_ns: start_ns + length_ns, cause, origin: Origin::Delay(kind) }
 }
 
 #[test]
@@ -134,11 +134,11 @@ proptest! {
     fn pieces_cover_each_instant_of_a_delay_once(
         found in prop::collection::vec((0u64..200, 0u64..60, 0usize..27), 0..30),
     ) {
-        let found: Vec<Piece> = found.into_iter().map(piece).collect();
+        let found: Vec<DelayPiece> = found.into_iter().map(piece).collect();
         let cut = disjoint(found.clone());
         prop_assert!(cut.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
         for at in 0..260u64 {
-            let holds = |piece: &&Piece| piece.start_ns <= at && at < piece.end_ns;
+            let holds = |piece: &&DelayPiece| piece.start_ns <= at && at < piece.end_ns;
             let innermost = found.iter().filter(holds).max_by_key(|piece| (piece.start_ns, piece.cause.rank()));
             let cut = cut.iter().find(holds);
             prop_assert_eq!(cut.is_some(), innermost.is_some());

@@ -15,12 +15,12 @@ use dwell_model::losses;
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_unwind::parse_maps;
 
-use super::folder::{Entry, Folder, Verdict};
+use super::folder::{Folder, FolderEntry, Verdict};
 use super::library::is_ours;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::output::recorder::Recorder;
-use crate::programs::process_lifetimes::Lives;
+use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::ticks::{Line, Ticks};
 
 /// Files drained in a round; with more, each has its turn.
@@ -45,7 +45,7 @@ pub enum Wish {
 
 /// What a round of draining found.
 #[derive(Default)]
-pub struct Drained {
+pub struct DrainRound {
     /// Wishes and when they came, ns, in the order of time.
     pub wishes: Vec<(u64, Wish)>,
     /// Whether the next round should come soon.
@@ -134,8 +134,8 @@ impl Itt {
 
     /// Takes new files of `profiled` processes in and drains all. While recording is `paused`, events are dropped, as
     /// are the kernel's, until a program asks to resume. Fails when the trace cannot be written.
-    pub fn round(&mut self, profiled: &Lives, recorder: &mut Recorder, paused: bool) -> Result<Drained> {
-        let mut drained = Drained::default();
+    pub fn round(&mut self, profiled: &ProcessLifetimes, recorder: &mut Recorder, paused: bool) -> Result<DrainRound> {
+        let mut drained = DrainRound::default();
         if self.folders.is_empty() {
             return Ok(drained);
         }
@@ -197,7 +197,7 @@ impl Itt {
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    fn look(&mut self, now_ns: u64, profiled: &Lives) {
+    fn look(&mut self, now_ns: u64, profiled: &ProcessLifetimes) {
         let (files, owners, sources, state) = (&mut self.files, &mut self.owners, &mut self.sources, self.state);
         // A program can make any number of files: its memory is looked at once.
         let mut maps: HashMap<u32, String> = HashMap::new();
@@ -211,15 +211,15 @@ impl Itt {
                 let maps = maps.entry(pid).or_insert_with(|| maps_of(pid));
                 let owner = owner(&file, entry, maps, owners);
                 match owner {
-                    Owner::Running | Owner::Gone => {}
-                    Owner::Unknown => return Verdict::Later,
-                    Owner::Other => return Verdict::Refused,
+                    FileOwner::Running | FileOwner::Gone => {}
+                    FileOwner::Unknown => return Verdict::Later,
+                    FileOwner::Other => return Verdict::Refused,
                 }
                 let Ok(reader) = Reader::open(file) else { return Verdict::Later };
                 if reader.set_state(state).is_err() {
                     return Verdict::Refused;
                 }
-                let ended = matches!(owner, Owner::Gone);
+                let ended = matches!(owner, FileOwner::Gone);
                 let last = Round::default();
                 files.push(Shared { reader, tgid: pid, source: *sources, last, ended, bytes_since: 0, is_done: false });
                 *sources += 1;
@@ -250,7 +250,7 @@ fn maps_of(pid: u32) -> String {
 }
 
 /// Whose a file is.
-enum Owner {
+enum FileOwner {
     /// A process that has it mapped.
     Running,
     /// A process that is gone.
@@ -263,21 +263,21 @@ enum Owner {
 
 /// Whether the file is of the process in its name: in its `maps` or, when it is gone, in a folder that nobody else knows or
 /// owned by one of `owners`. A process that ends at once may have become another user before.
-fn owner(file: &File, entry: &Entry<'_>, maps: &str, owners: &mut Vec<u32>) -> Owner {
-    let Ok(metadata) = file.metadata() else { return Owner::Unknown };
+fn owner(file: &File, entry: &FolderEntry<'_>, maps: &str, owners: &mut Vec<u32>) -> FileOwner {
+    let Ok(metadata) = file.metadata() else { return FileOwner::Unknown };
     let known = owners.contains(&metadata.uid());
     if maps.is_empty() {
-        return if known || entry.in_own_folder { Owner::Gone } else { Owner::Other };
+        return if known || entry.in_own_folder { FileOwner::Gone } else { FileOwner::Other };
     }
     let (major, minor) = (libc::major(metadata.dev()), libc::minor(metadata.dev()));
     let numbers = format!(" {major:02x}:{minor:02x} {} ", metadata.ino());
     if !maps.lines().any(|line| line.contains(&numbers)) {
-        return Owner::Unknown;
+        return FileOwner::Unknown;
     }
     if !known {
         owners.push(metadata.uid());
     }
-    Owner::Running
+    FileOwner::Running
 }
 
 /// Puts what is drained from one file after another into the trace.

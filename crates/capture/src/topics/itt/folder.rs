@@ -49,14 +49,14 @@ pub struct Folder {
     rests_until_ns: u64,
     /// Whether something of the last look is to be looked at again.
     again: bool,
-    names: HashMap<CString, Seen>,
+    names: HashMap<CString, FileFate>,
     /// Whether there were more names than are kept; counted once.
     overflowed: bool,
 }
 
 /// What became of a file.
 #[derive(Clone, Copy)]
-enum Seen {
+enum FileFate {
     /// It has waited since then, ns.
     Waits(u64),
     /// It is looked at no more.
@@ -64,7 +64,7 @@ enum Seen {
 }
 
 /// A file in the folder, not opened yet.
-pub struct Entry<'f> {
+pub struct FolderEntry<'f> {
     /// The process id in its name.
     pub pid: u32,
     /// Whether the folder was made for this collection: only profiled programs were told its name, which cannot be listed.
@@ -73,7 +73,7 @@ pub struct Entry<'f> {
     name: &'f CStr,
 }
 
-impl Entry<'_> {
+impl FolderEntry<'_> {
     /// Opens it for reading and writing if it is a regular file, not of more bytes than the layout has.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -184,7 +184,7 @@ impl Folder {
 
     /// Shows every new file to `judge`. Returns how many were refused. Costs one system
     /// call while nothing changes.
-    pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+    pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> Verdict) -> u64 {
         if now_ns < self.rests_until_ns {
             return 0;
         }
@@ -211,16 +211,16 @@ impl Folder {
     }
 
     /// Shows one file to `judge` and keeps what it says. Returns 1 when it is refused.
-    fn judge(&mut self, name: &CStr, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+    fn judge(&mut self, name: &CStr, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> Verdict) -> u64 {
         let since = match self.names.get(name) {
-            Some(Seen::Settled) => return 0,
-            Some(Seen::Waits(since)) => *since,
+            Some(FileFate::Settled) => return 0,
+            Some(FileFate::Waits(since)) => *since,
             None if matches!(name.to_bytes(), b"." | b"..") => return 0,
             None if self.names.len() >= MOST_NAMES => return u64::from(!std::mem::replace(&mut self.overflowed, true)),
             None => now_ns,
         };
         let verdict = match pid_of(name) {
-            Some(pid) => judge(&Entry { pid, in_own_folder: self.own, folder: &self.fd, name }),
+            Some(pid) => judge(&FolderEntry { pid, in_own_folder: self.own, folder: &self.fd, name }),
             None => Verdict::Refused,
         };
         let (seen, refused) = match verdict {
@@ -229,13 +229,13 @@ impl Folder {
                 self.names.remove(name);
                 return 0;
             }
-            Verdict::Taken => (Seen::Settled, 0),
+            Verdict::Taken => (FileFate::Settled, 0),
             Verdict::Later if now_ns.saturating_sub(since) < PATIENCE_NS => {
                 self.again = true;
-                (Seen::Waits(since), 0)
+                (FileFate::Waits(since), 0)
             }
-            Verdict::Later => (Seen::Settled, u64::from(self.own)),
-            Verdict::Refused => (Seen::Settled, 1),
+            Verdict::Later => (FileFate::Settled, u64::from(self.own)),
+            Verdict::Refused => (FileFate::Settled, 1),
         };
         self.names.insert(name.to_owned(), seen);
         refused
@@ -408,7 +408,7 @@ mod tests {
         let mut folder = Folder::make(beside.path()).expect("folder");
         (0..8).for_each(|at| drop(File::create(folder.path.join(format!("{at}-a.itt"))).expect("file")));
         let mut looks = 0;
-        let slow = &mut |_: &Entry<'_>| {
+        let slow = &mut |_: &FolderEntry<'_>| {
             std::thread::sleep(std::time::Duration::from_millis(5));
             looks += 1;
             Verdict::Later

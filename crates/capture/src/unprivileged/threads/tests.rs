@@ -70,7 +70,7 @@ proptest! {
             let mut out = |bytes: &[u8]| records.push(bytemuck::pod_read_unaligned(bytes));
             let one = driven.entry(tid).or_default();
             match step {
-                Step::Look => threads.tell(tid, time_ns, &mut out),
+                Step::Look => threads.emit(tid, time_ns, &mut out),
                 _ if one.is_off => {
                     threads.comes(stamp, &mut out);
                     one.off_ns += time_ns - one.last_ns;
@@ -83,7 +83,7 @@ proptest! {
                 Step::Compute => threads.runs(tid, false),
                 Step::Block | Step::Yield => {
                     if matches!(step, Step::Block) {
-                        threads.blocks(stamp, &mut |_, _| Target { object: 7, wakes: true, ..Target::default() }, &mut out);
+                        threads.blocks(stamp, &mut |_, _| WaitedFor { object: 7, wakes: true, ..WaitedFor::default() }, &mut out);
                         one.waits += 1;
                     } else {
                         threads.preempted(stamp, &mut out);
@@ -93,7 +93,7 @@ proptest! {
             }
         }
         (1..5).for_each(|tid| {
-            threads.tell(tid, u64::MAX, &mut |bytes| records.push(bytemuck::pod_read_unaligned(bytes)));
+            threads.emit(tid, u64::MAX, &mut |bytes| records.push(bytemuck::pod_read_unaligned(bytes)));
         });
         let told = follow(&records);
         for (tid, one) in driven {

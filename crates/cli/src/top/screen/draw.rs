@@ -1,6 +1,6 @@
 //! Draws the state: a head, rows, what the selected one waits for, and the keys.
 
-use dwell_live::{GroupBy, Sums, WaitKind};
+use dwell_live::{ActivitySums, GroupBy, WaitKind};
 use dwell_model::ObjectType;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -21,12 +21,12 @@ const FOOT: u16 = 3;
 /// A column: its title, its width, and the share of a thread's time that it shows.
 struct Column {
     title: &'static str,
-    ns: fn(&Sums) -> u64,
+    ns: fn(&ActivitySums) -> u64,
     /// Columns of the terminal from which it is shown.
     from: u16,
 }
 
-fn waits(sums: &Sums, kind: WaitKind) -> u64 {
+fn waits(sums: &ActivitySums, kind: WaitKind) -> u64 {
     sums.waits_ns[kind as usize]
 }
 
@@ -86,7 +86,7 @@ fn bold() -> Style {
 /// What the machine does, and how the rows come about.
 fn head_lines(state: &State) -> Vec<TextLine<'static>> {
     let interval = &state.interval;
-    let mut all = Sums::default();
+    let mut all = ActivitySums::default();
     interval.threads.iter().for_each(|thread| all.add(&thread.sums));
     let mean = |ns: u64| ns as f64 / interval.length_ns.max(1) as f64;
     let per_second = all.switches as f64 / (interval.length_ns.max(1) as f64 / 1e9);

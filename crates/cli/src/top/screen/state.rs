@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use dwell_cgroups::of_process;
-use dwell_live::{GroupBy, Interval, Row, SortBy, Sums, ThreadActivity, group, sort};
+use dwell_live::{ActivitySums, GroupBy, Interval, Row, SortBy, ThreadActivity, group, sort};
 use dwell_view::glob;
 
 use super::look::Look;
@@ -67,7 +67,7 @@ pub struct Line {
     /// Threads in it.
     pub threads: usize,
     /// What they did.
-    pub sums: Sums,
+    pub sums: ActivitySums,
     /// What it waits for most.
     pub explained: Explained,
 }

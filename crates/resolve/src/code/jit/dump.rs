@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::names::{readable, shown};
-use super::piece::{Code, Line, end_of};
+use super::piece::{CodePiece, Line, end_of};
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
 #[derive(Default)]
 pub struct Dump {
     /// The pieces of code, in the order of the log; `until_ns` is when a piece moved away.
-    pub codes: Vec<Code>,
+    pub codes: Vec<CodePiece>,
     /// Why the rest could not be read.
     pub fault: Option<&'static str>,
     /// Of the piece that comes next, by address.
@@ -134,7 +134,7 @@ impl Dump {
         let lines = std::mem::take(&mut self.pending);
         let Some(end) = end_of(start, size) else { return Some(()) };
         self.indices.insert(index, self.codes.len());
-        self.codes.push(Code {
+        self.codes.push(CodePiece {
             start,
             end,
             from_ns: time_ns,

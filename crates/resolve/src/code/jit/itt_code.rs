@@ -11,7 +11,7 @@ use dwell_store::raw::wire::IttHeader;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::names::{readable, shown};
-use super::piece::{Code, Line, MOST_PIECES, end_of};
+use super::piece::{CodePiece, Line, MOST_PIECES, end_of};
 use crate::code::demangle::readable as demangled;
 use crate::code::function::Function;
 use crate::input::ticks::time_ns;
@@ -42,7 +42,7 @@ struct Section {
 #[derive(Default)]
 pub struct ToldCode {
     /// The pieces, in the order in which they were told.
-    pub codes: Vec<Code>,
+    pub codes: Vec<CodePiece>,
     /// Where the latest method of each number, and the module at each start, is in `codes`.
     methods: HashMap<u32, usize>,
     modules: HashMap<u64, usize>,
@@ -54,7 +54,7 @@ pub struct ToldCode {
 }
 
 /// What all programs together may still tell.
-pub struct Room {
+pub struct AnnouncedBudget {
     /// Bytes of objects in memory.
     bytes: u64,
     /// Pieces of code, sections included.
@@ -63,13 +63,13 @@ pub struct Room {
     pub refused: u64,
 }
 
-impl Default for Room {
+impl Default for AnnouncedBudget {
     fn default() -> Self {
         Self { bytes: MOST_BYTES_HELD, pieces: MOST_PIECES, refused: 0 }
     }
 }
 
-impl Room {
+impl AnnouncedBudget {
     /// Takes a piece's, if there is some left.
     fn take_piece(&mut self) -> bool {
         let is_left = self.pieces > 0;
@@ -81,7 +81,7 @@ impl Room {
 
 impl ToldCode {
     /// Takes what was told at `time_ns`.
-    pub fn take(&mut self, time_ns: u64, name: &Name<'_>, room: &mut Room) {
+    pub fn take(&mut self, time_ns: u64, name: &Name<'_>, room: &mut AnnouncedBudget) {
         match *name {
             Name::Method(method) if method.parent == 0 => self.method(time_ns, &method, room),
             Name::MethodLines { id, address, lines } => self.lines(id, address, &lines),
@@ -118,10 +118,10 @@ impl ToldCode {
         }
     }
 
-    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, room: &mut Room) {
+    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, room: &mut AnnouncedBudget) {
         let Some(end) = end_of(start, size).filter(|_| room.take_piece()) else { return };
         let (function, lines) = (Arc::new(function), Arc::default());
-        self.codes.push(Code { start, end, from_ns, until_ns: u64::MAX, function, lines });
+        self.codes.push(CodePiece { start, end, from_ns, until_ns: u64::MAX, function, lines });
     }
 
     fn end(&mut self, at: Option<usize>, time_ns: u64) {
@@ -130,7 +130,7 @@ impl ToldCode {
         }
     }
 
-    fn method(&mut self, time_ns: u64, method: &Method<'_>, room: &mut Room) {
+    fn method(&mut self, time_ns: u64, method: &Method<'_>, room: &mut AnnouncedBudget) {
         let text = |bytes| String::from_utf8_lossy(bytes);
         let (class, name, source) = (text(method.class), text(method.name), text(method.source));
         let name = if class.is_empty() { name.into_owned() } else { format!("{class}.{name}") };
@@ -161,7 +161,7 @@ impl ToldCode {
         }
     }
 
-    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8], room: &mut Room) {
+    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8], room: &mut AnnouncedBudget) {
         let Some(loading) = self.objects.get_mut(&object) else { return };
         let end = offset.saturating_add(bytes.len() as u64);
         let more = end.saturating_sub(loading.bytes.len() as u64);
@@ -177,7 +177,7 @@ impl ToldCode {
     }
 
     /// The pieces, those of the objects in memory included.
-    pub fn finish(mut self, room: &mut Room) -> Vec<Code> {
+    pub fn finish(mut self, room: &mut AnnouncedBudget) -> Vec<CodePiece> {
         self.add_lines();
         let mut objects: Vec<(u32, Loading)> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_by_key(|(id, _)| *id);
@@ -188,7 +188,7 @@ impl ToldCode {
         self.codes
     }
 
-    fn add_object(&mut self, loading: &Loading, room: &mut Room) {
+    fn add_object(&mut self, loading: &Loading, room: &mut AnnouncedBudget) {
         let Ok(file) = object::File::parse(&*loading.bytes) else { return };
         let until_ns = self.unloaded.get(&loading.module).copied().unwrap_or(u64::MAX);
         // Symbols of an object file lie so far into their section, whatever address LLVM has written into it.
@@ -220,7 +220,7 @@ pub struct ToldCodes {
     /// By the program's file, with the process's id.
     sources: HashMap<u32, (u32, ToldCode)>,
     /// Room for code, and what had none.
-    pub room: Room,
+    pub room: AnnouncedBudget,
 }
 
 impl ToldCodes {
@@ -233,7 +233,7 @@ impl ToldCodes {
     }
 
     /// The code that each process made, by the process's id.
-    pub fn take_all(&mut self) -> Vec<(u32, Vec<Code>)> {
+    pub fn take_all(&mut self) -> Vec<(u32, Vec<CodePiece>)> {
         let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.sources).into_iter().collect();
         sources.sort_by_key(|(source, _)| *source);
         let room = &mut self.room;
@@ -272,7 +272,7 @@ mod tests {
     use crate::replay::threads::ThreadTable;
 
     fn jit(told: &[(u64, Name<'_>)]) -> Jit {
-        let (mut code, mut room) = (ToldCode::default(), Room::default());
+        let (mut code, mut room) = (ToldCode::default(), AnnouncedBudget::default());
         for (time_ns, name) in told {
             code.take(*time_ns, name, &mut room);
         }

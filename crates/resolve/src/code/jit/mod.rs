@@ -13,5 +13,5 @@ pub use dump::parse as parse_dump;
 pub use itt_code::ToldCodes;
 pub use names::how_to_name;
 pub use perf_map::parse as parse_perf_map;
-pub use piece::{Code, MOST_PIECES};
+pub use piece::{CodePiece, MOST_PIECES};
 pub use space::Jit;

@@ -5,21 +5,21 @@
 use std::sync::Arc;
 
 use super::names::readable;
-use super::piece::{Code, end_of};
+use super::piece::{CodePiece, end_of};
 
 /// The pieces of code in the text of a map, in its order. Other lines are left out.
-pub fn parse(bytes: &[u8]) -> impl Iterator<Item = Code> + '_ {
+pub fn parse(bytes: &[u8]) -> impl Iterator<Item = CodePiece> + '_ {
     bytes.split(|&byte| byte == b'\n').filter_map(line)
 }
 
-fn line(line: &[u8]) -> Option<Code> {
+fn line(line: &[u8]) -> Option<CodePiece> {
     let mut fields = line.trim_ascii().splitn(3, |&byte| byte == b' ');
     let start = hexadecimal(fields.next()?)?;
     let size = hexadecimal(fields.next()?)?;
     let name = String::from_utf8_lossy(fields.next()?.trim_ascii());
     let end = end_of(start, size).filter(|_| !name.is_empty())?;
     let function = Arc::new(readable(&name));
-    Some(Code { start, end, from_ns: 0, until_ns: u64::MAX, function, lines: Arc::default() })
+    Some(CodePiece { start, end, from_ns: 0, until_ns: u64::MAX, function, lines: Arc::default() })
 }
 
 fn hexadecimal(field: &[u8]) -> Option<u64> {

@@ -23,7 +23,7 @@ pub struct Line {
 
 /// A piece of code: a method, a stub.
 #[derive(Clone, Debug)]
-pub struct Code {
+pub struct CodePiece {
     /// Its first byte.
     pub start: u64,
     /// Behind its last.
@@ -38,7 +38,7 @@ pub struct Code {
     pub lines: Arc<[Line]>,
 }
 
-impl Code {
+impl CodePiece {
     /// Makes its recorded times ones of the tables.
     pub fn make_relative(&mut self, relative: &dyn Fn(u64) -> u64) {
         self.from_ns = relative(self.from_ns);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use dwell_model::{Notice, notice};
-use dwell_store::{Folder, Kept};
+use dwell_store::{Folder, KeptFile};
 
 use super::dump::parse as parse_dump;
 use super::perf_map::parse as parse_perf_map;
-use super::piece::{Code, MOST_PIECES};
+use super::piece::{CodePiece, MOST_PIECES};
 use crate::code::function::Function;
 use crate::code::modules::Modules;
 use crate::hash::FastMap;
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 1000;
 struct Table {
     module: u32,
     /// By start.
-    codes: Vec<Code>,
+    codes: Vec<CodePiece>,
     /// The furthest end of the pieces up to each.
     reach: Vec<u64>,
     /// Where each piece is in the space of all.
@@ -58,8 +58,8 @@ impl Jit {
         // In order: logs before maps, which tell no times.
         let names = kept.names().unwrap_or_default();
         for name in names.into_iter().filter_map(|name| name.into_string().ok()) {
-            let (tgid, time_ns) = match Kept::parse(&name) {
-                Some(Kept::PerfMap { tgid, time_ns } | Kept::JitDump { tgid, time_ns }) => (tgid, time_ns),
+            let (tgid, time_ns) = match KeptFile::parse(&name) {
+                Some(KeptFile::PerfMap { tgid, time_ns } | KeptFile::JitDump { tgid, time_ns }) => (tgid, time_ns),
                 _ => continue,
             };
             let Some(image) = lives.image_at(tgid, relative(time_ns)) else { continue };
@@ -78,7 +78,7 @@ impl Jit {
     /// Adds the pieces that a process of id `tgid` told of, at recorded times. `relative` as above.
     pub fn add_told(
         &mut self,
-        (tgid, codes): (u32, Vec<Code>),
+        (tgid, codes): (u32, Vec<CodePiece>),
         lives: &ThreadTable,
         modules: &mut Modules,
         relative: &dyn Fn(u64) -> u64,
@@ -94,7 +94,7 @@ impl Jit {
     }
 
     /// How many of some addresses within and beside the pieces have a name.
-    pub fn of_codes(codes: Vec<Code>) -> usize {
+    pub fn of_codes(codes: Vec<CodePiece>) -> usize {
         let addresses: Vec<u64> =
             codes.iter().flat_map(|code| [code.start, code.end - 1, code.end]).take(1000).collect();
         let mut jit = Self::default();
@@ -105,7 +105,7 @@ impl Jit {
     }
 
     /// The pieces in the file of this name, `room` of them at most.
-    fn read(&mut self, kept: &Folder, name: &str, room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
+    fn read(&mut self, kept: &Folder, name: &str, room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<CodePiece> {
         let mut bytes = Vec::new();
         let read = kept.read(name).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         if let Err(error) = read {
@@ -125,7 +125,7 @@ impl Jit {
         codes
     }
 
-    fn first_of(&mut self, mut codes: Vec<Code>, name: &str, room: usize) -> Vec<Code> {
+    fn first_of(&mut self, mut codes: Vec<CodePiece>, name: &str, room: usize) -> Vec<CodePiece> {
         if codes.len() > room {
             codes.truncate(room);
             self.full = true;
@@ -135,7 +135,7 @@ impl Jit {
     }
 
     /// Adds the pieces that lie in `module`, of the program `image`.
-    pub fn add(&mut self, image: ImageId, module: u32, mut codes: Vec<Code>) {
+    pub fn add(&mut self, image: ImageId, module: u32, mut codes: Vec<CodePiece>) {
         end_replaced(&mut codes);
         codes.retain(|code| code.from_ns < code.until_ns);
         codes.sort_by_key(|code| (code.start, code.from_ns));
@@ -219,11 +219,11 @@ impl Table {
 }
 
 /// A piece that is loaded ends those that it covers.
-fn end_replaced(codes: &mut [Code]) {
+fn end_replaced(codes: &mut [CodePiece]) {
     let mut living: BTreeMap<u64, usize> = BTreeMap::new();
     for index in 0..codes.len() {
         let (start, end, from_ns) = (codes[index].start, codes[index].end, codes[index].from_ns);
-        let covers = |codes: &[Code], at: usize| codes[at].end > start;
+        let covers = |codes: &[CodePiece], at: usize| codes[at].end > start;
         while let Some((&key, &at)) = living.range(..end).next_back().filter(|&(_, &at)| covers(codes, at)) {
             codes[at].until_ns = codes[at].until_ns.min(from_ns);
             living.remove(&key);
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::code::jit::dump;
 
-    fn jit(codes: Vec<Code>) -> Jit {
+    fn jit(codes: Vec<CodePiece>) -> Jit {
         let mut jit = Jit::default();
         jit.add(0, 5, codes);
         jit

@@ -4,12 +4,12 @@ use dwell_model::{MarkerScope, SyncOutcome, TaskKind};
 use dwell_store::tables::{CounterValues, Counters, TaskMetadata};
 
 use super::async_stacks::Stitches;
-use super::counted::Counted;
+use super::counted::UnkeptCounts;
 use super::counters::CounterBook;
 use super::event_context::Who;
 use super::sync::SyncBook;
 use super::tasks::{Nested, TaskBook, TypeKey};
-use crate::input::annotation_event::{InstanceId, Scope, Subject, TaskName, What};
+use crate::input::annotation_event::{AnnotationKind, InstanceId, Scope, Subject, TaskName};
 use crate::input::texts::{TextId, Texts};
 use crate::replay::rows::{RawMarkerRow, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits};
 use crate::replay::threads::{ImageId, ThreadTable};
@@ -20,7 +20,7 @@ const MOST_METADATA: usize = 8 << 20;
 const MOST_MARKERS: usize = 250_000_000;
 
 /// The tables; types and objects have no names yet.
-pub struct Unnamed {
+pub struct UnresolvedAnnotations {
     /// Tasks.
     pub tasks: Nested,
     /// Complete.
@@ -37,7 +37,7 @@ pub struct Unnamed {
 
 /// All that was said so far.
 #[derive(Default)]
-pub struct Told {
+pub struct Annotations {
     /// Tasks.
     pub tasks: TaskBook,
     /// Counters.
@@ -49,68 +49,70 @@ pub struct Told {
     metadata: RawMetadata,
     markers: RawMarkers,
     /// What could not be kept.
-    pub counted: Counted,
+    pub counted: UnkeptCounts,
 }
 
-impl Told {
+impl Annotations {
     /// Takes the next thing said, unless it names or leaves out the thread.
-    pub fn take(&mut self, who: &Who, what: &What) {
+    pub fn take(&mut self, who: &Who, what: &AnnotationKind) {
         let counted = &mut self.counted;
         match *what {
-            What::Lost(count) => self.lose(who, count),
-            What::Begin { scope, name, id, parent } => {
+            AnnotationKind::Lost(count) => self.lose(who, count),
+            AnnotationKind::Begin { scope, name, id, parent } => {
                 let kind = if matches!(scope, Scope::Probe(_)) { TaskKind::Probe } else { TaskKind::Task };
                 self.tasks.begin(who, type_key(who, kind, scope, name), (id, parent), counted);
             }
-            What::End { scope } => self.tasks.end(who, scope, counted),
-            What::Next { scope } => {
+            AnnotationKind::End { scope } => self.tasks.end(who, scope, counted),
+            AnnotationKind::Next { scope } => {
                 if self.tasks.is_open(who, scope) {
                     self.tasks.end(who, scope, counted);
                 }
                 let key = type_key(who, TaskKind::Probe, scope, TaskName::Text(TextId::EMPTY));
                 self.tasks.begin(who, key, (InstanceId::default(), InstanceId::default()), counted);
             }
-            What::BeginById { kind, domain, name, id, parent } => {
+            AnnotationKind::BeginById { kind, domain, name, id, parent } => {
                 self.tasks.begin_by_id(who, type_key(who, kind, Scope::Domain(domain), name), (id, parent), counted);
             }
-            What::EndById { kind, domain, id } => self.tasks.end_by_id(who, (kind, domain), id, counted),
-            What::EventStart(name) => self.tasks.start_event(who, name, counted),
-            What::EventEnd(name) => self.tasks.end_event(who, name, counted),
-            What::Frame { .. } | What::Request { .. } => {}
-            What::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
-            What::Number { domain, of, key, value } => self.datum(who, (domain, of), (key, TextId::EMPTY), value),
-            What::Text { domain, of, key, text } => self.datum(who, (domain, of), (key, text), 0.0),
-            What::Count { domain, name, kind, value } => {
+            AnnotationKind::EndById { kind, domain, id } => self.tasks.end_by_id(who, (kind, domain), id, counted),
+            AnnotationKind::EventStart(name) => self.tasks.start_event(who, name, counted),
+            AnnotationKind::EventEnd(name) => self.tasks.end_event(who, name, counted),
+            AnnotationKind::Frame { .. } | AnnotationKind::Request { .. } => {}
+            AnnotationKind::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
+            AnnotationKind::Number { domain, of, key, value } => {
+                self.datum(who, (domain, of), (key, TextId::EMPTY), value);
+            }
+            AnnotationKind::Text { domain, of, key, text } => self.datum(who, (domain, of), (key, text), 0.0),
+            AnnotationKind::Count { domain, name, kind, value } => {
                 self.counters.count(who, (domain, name), (kind, value), counted);
             }
-            What::Enter { id } => self.stitches.enter(who, id, &mut self.counted),
-            What::Leave(id) => self.stitches.leave(who, id),
-            What::ThreadName(_) | What::ThreadIgnore => {}
+            AnnotationKind::Enter { id } => self.stitches.enter(who, id, &mut self.counted),
+            AnnotationKind::Leave(id) => self.stitches.leave(who, id),
+            AnnotationKind::ThreadName(_) | AnnotationKind::ThreadIgnore => {}
             _ => self.take_sync(who, what),
         }
     }
 
-    fn take_sync(&mut self, who: &Who, what: &What) {
+    fn take_sync(&mut self, who: &Who, what: &AnnotationKind) {
         let (sync, counted) = (&mut self.sync, &mut self.counted);
         match *what {
-            What::Prepare(address) => sync.prepare(who, address, counted),
-            What::Acquired(address) => sync.end(who, address, SyncOutcome::Acquired, counted),
-            What::Cancel(address) => sync.end(who, address, SyncOutcome::Cancelled, counted),
-            What::Releasing(address) => sync.release(who, address),
+            AnnotationKind::Prepare(address) => sync.prepare(who, address, counted),
+            AnnotationKind::Acquired(address) => sync.end(who, address, SyncOutcome::Acquired, counted),
+            AnnotationKind::Cancel(address) => sync.end(who, address, SyncOutcome::Cancelled, counted),
+            AnnotationKind::Releasing(address) => sync.release(who, address),
             _ => {}
         }
     }
 
     /// Takes what is said of a program; false for what a thread says.
-    pub fn define(&mut self, source: u32, what: &What) -> bool {
+    pub fn define(&mut self, source: u32, what: &AnnotationKind) -> bool {
         let (sync, counted) = (&mut self.sync, &mut self.counted);
         match *what {
-            What::SyncCreate { address, kind, class, name } => {
+            AnnotationKind::SyncCreate { address, kind, class, name } => {
                 sync.create(source, address, (kind, class, name), counted);
             }
-            What::SyncRename { address, name } => sync.rename(source, address, name, counted),
-            What::SyncDestroy(address) => sync.destroy(source, address),
-            What::Resumed => sync.resume(source),
+            AnnotationKind::SyncRename { address, name } => sync.rename(source, address, name, counted),
+            AnnotationKind::SyncDestroy(address) => sync.destroy(source, address),
+            AnnotationKind::Resumed => sync.resume(source),
             _ => return false,
         }
         true
@@ -157,7 +159,7 @@ impl Told {
     }
 
     /// The tables. `end_ns` is the collection's.
-    pub fn finish(&mut self, lives: &ThreadTable, texts: &Texts, end_ns: u64) -> Unnamed {
+    pub fn finish(&mut self, lives: &ThreadTable, texts: &Texts, end_ns: u64) -> UnresolvedAnnotations {
         let (tasks, task_rows) = self.tasks.finish(lives, end_ns);
         let metadata = std::mem::take(&mut self.metadata);
         let show = |ids: Vec<TextId>, what| ids.into_iter().map(|id| texts.show(id, what)).collect();
@@ -172,7 +174,7 @@ impl Told {
         let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
         let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
-        Unnamed { tasks, metadata, markers, counters, counter_values, sync_waits }
+        UnresolvedAnnotations { tasks, metadata, markers, counters, counter_values, sync_waits }
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use dwell_model::ThreadId;
 
-use super::counted::Counted;
+use super::counted::UnkeptCounts;
 use super::event_context::Who;
 use crate::replay::threads::ImageId;
 
@@ -18,7 +18,7 @@ const MOST_ENTERED: usize = 64;
 
 /// The stack that another one appears below; none when `stack` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Asker {
+pub struct CreatorStack {
     /// Key of the user stack that requested the work.
     pub stack: u64,
     /// Key of the last user stack of the thread outside of such work, 0 when there is none.
@@ -31,7 +31,7 @@ struct Thread {
     /// Its last user stack outside of such work.
     base: u64,
     /// Ids of the work that it is within, and who requested it.
-    entered: Vec<(u64, Asker)>,
+    entered: Vec<(u64, CreatorStack)>,
 }
 
 /// Who requested which work, and who does it.
@@ -65,7 +65,7 @@ impl Stitches {
     }
 
     /// The thread begins to do the work `id`.
-    pub fn enter(&mut self, who: &Who, id: u64, counted: &mut Counted) {
+    pub fn enter(&mut self, who: &Who, id: u64, counted: &mut UnkeptCounts) {
         let asked = self.asked.get(&(who.tgid, id)).or_else(|| self.asked_before.get(&(who.tgid, id)));
         counted.askers += u64::from(asked.is_none() && id != 0);
         let stack = asked.copied().unwrap_or(0);
@@ -74,7 +74,7 @@ impl Stitches {
             thread.entered.remove(0);
         }
         let base = thread.base;
-        thread.entered.push((id, Asker { stack, base }));
+        thread.entered.push((id, CreatorStack { stack, base }));
     }
 
     /// It has done it.
@@ -91,13 +91,13 @@ impl Stitches {
     }
 
     /// The thread, of a program, is seen at this user stack. Returns who requested its work.
-    pub fn asker(&mut self, thread: ThreadId, image: ImageId, stack: u64) -> Asker {
+    pub fn asker(&mut self, thread: ThreadId, image: ImageId, stack: u64) -> CreatorStack {
         let thread = self.of_thread(thread, image);
         match thread.entered.last() {
             Some((_, asker)) => *asker,
             None => {
                 thread.base = stack;
-                Asker::default()
+                CreatorStack::default()
             }
         }
     }
@@ -124,7 +124,7 @@ mod tests {
     /// Programs number what they ask for without end: the newest askings are known, and what is not is counted.
     #[test]
     fn the_newest_askings_are_known() {
-        let (mut stitches, mut counted) = (Stitches::default(), Counted::default());
+        let (mut stitches, mut counted) = (Stitches::default(), UnkeptCounts::default());
         for id in 1..=3 * ASKED_KEPT as u64 {
             stitches.ask(5, id, id + 7);
         }

@@ -2,7 +2,7 @@
 
 /// What was said and could not be kept, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct UnkeptCounts {
     /// Events that the programs' buffers had no room for.
     pub lost: u64,
     /// Events of unknown threads.

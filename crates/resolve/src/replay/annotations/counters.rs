@@ -6,7 +6,7 @@ use dwell_model::{CounterId, CounterKind, ProcessId};
 use dwell_store::Table;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
 
-use super::counted::Counted;
+use super::counted::UnkeptCounts;
 use super::event_context::Who;
 use crate::input::texts::{TextId, Texts};
 use crate::interner::Interner;
@@ -45,7 +45,7 @@ impl CounterBook {
         who: &Who,
         (domain, name): (TextId, TextId),
         what: (CounterKind, f64),
-        counted: &mut Counted,
+        counted: &mut UnkeptCounts,
     ) {
         let (kind, value) = what;
         if !value.is_finite() {

@@ -10,9 +10,9 @@ mod event_context;
 mod sync;
 mod tasks;
 
-pub use annotation_builder::{Told, Unnamed};
-pub use async_stacks::Asker;
-pub use counted::Counted;
+pub use annotation_builder::{Annotations, UnresolvedAnnotations};
+pub use async_stacks::CreatorStack;
+pub use counted::UnkeptCounts;
 pub use event_context::Who;
 pub use sync::SyncObject;
 pub use tasks::{Nested, TypeKey};

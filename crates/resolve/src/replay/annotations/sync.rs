@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use dwell_model::{ObjectType, SyncOutcome, ThreadId};
 
-use super::counted::Counted;
+use super::counted::UnkeptCounts;
 use super::event_context::Who;
 use crate::input::texts::TextId;
 use crate::replay::numbers::SyncNumber;
@@ -63,7 +63,7 @@ pub struct SyncBook {
 
 impl SyncBook {
     /// An object is at `address` of the program `source` from now on.
-    pub fn create(&mut self, source: u32, address: u64, told: Description, counted: &mut Counted) {
+    pub fn create(&mut self, source: u32, address: u64, told: Description, counted: &mut UnkeptCounts) {
         let known = self.current.get(&(source, address)).and_then(|id| self.objects.get_mut(id.get()?));
         match known.filter(|object| object.image.is_none()) {
             // Nobody ever waited for the one that was here.
@@ -72,7 +72,7 @@ impl SyncBook {
         }
     }
 
-    fn add(&mut self, source: u32, address: u64, told: Description, counted: &mut Counted) -> Option<SyncNumber> {
+    fn add(&mut self, source: u32, address: u64, told: Description, counted: &mut UnkeptCounts) -> Option<SyncNumber> {
         if self.objects.len() >= MOST_OBJECTS {
             counted.objects += 1;
             self.current.remove(&(source, address));
@@ -86,7 +86,7 @@ impl SyncBook {
     }
 
     /// The object at `address`; one that was never created is made up.
-    fn at(&mut self, source: u32, address: u64, counted: &mut Counted) -> Option<SyncNumber> {
+    fn at(&mut self, source: u32, address: u64, counted: &mut UnkeptCounts) -> Option<SyncNumber> {
         let known = self.current.get(&(source, address)).copied();
         let unknown = (ObjectType::User, TextId::EMPTY, TextId::EMPTY);
         known.or_else(|| self.add(source, address, unknown, counted))
@@ -99,7 +99,7 @@ impl SyncBook {
     }
 
     /// The object at `address` has another name.
-    pub fn rename(&mut self, source: u32, address: u64, name: TextId, counted: &mut Counted) {
+    pub fn rename(&mut self, source: u32, address: u64, name: TextId, counted: &mut UnkeptCounts) {
         if let Some(id) = self.at(source, address, counted) {
             self.change(id, |object| object.name = name);
         }
@@ -135,7 +135,7 @@ impl SyncBook {
 
     /// The thread begins to wait. OpenMP's runtime says so twice, from the construct and from the lock below it: the first
     /// one counts.
-    pub fn prepare(&mut self, who: &Who, address: u64, counted: &mut Counted) {
+    pub fn prepare(&mut self, who: &Who, address: u64, counted: &mut UnkeptCounts) {
         let Some(id) = self.at(who.source, address, counted) else { return };
         let prepared = self.of_thread(who);
         if prepared.open.iter().any(|(open, _)| *open == id) {
@@ -160,7 +160,7 @@ impl SyncBook {
     }
 
     /// The thread has the object, or gave up. Without a wait that it announced, it had it at once.
-    pub fn end(&mut self, who: &Who, address: u64, outcome: SyncOutcome, counted: &mut Counted) {
+    pub fn end(&mut self, who: &Who, address: u64, outcome: SyncOutcome, counted: &mut UnkeptCounts) {
         let Some(id) = self.at(who.source, address, counted) else { return };
         let prepared = self.of_thread(who);
         let at = prepared.open.iter().rposition(|(open, _)| *open == id);
@@ -201,7 +201,7 @@ impl SyncBook {
     }
 
     /// The waits. Those that go on end with their threads; those whose end is not known are counted and left out.
-    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64, counted: &mut Counted) -> RawSyncWaits {
+    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64, counted: &mut UnkeptCounts) -> RawSyncWaits {
         for thread in 0..self.prepared.len() {
             let Prepared { image, open, .. } = std::mem::take(&mut self.prepared[thread]);
             let end = lives.end_of(ThreadId::new(thread), image, end_ns);

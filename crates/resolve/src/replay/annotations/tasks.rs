@@ -9,7 +9,7 @@ use std::hash::RandomState;
 
 use dwell_model::{TaskId, TaskKind, ThreadId};
 
-use super::counted::Counted;
+use super::counted::UnkeptCounts;
 use super::event_context::Who;
 use crate::input::annotation_event::{InstanceId, Scope, Subject, TaskName};
 use crate::input::texts::TextId;
@@ -88,7 +88,7 @@ pub struct TaskBook {
 
 impl TaskBook {
     /// The type's number. Beyond the most that are kept, those of a kind are one.
-    pub fn type_of(&mut self, mut key: TypeKey, counted: &mut Counted) -> TypeNumber {
+    pub fn type_of(&mut self, mut key: TypeKey, counted: &mut UnkeptCounts) -> TypeNumber {
         if self.types.keys().len() >= MOST_TYPES && self.types.get(&key).is_none() {
             counted.names += 1;
             let (scope, name) = (Scope::Domain(TextId::EMPTY), TaskName::Text(TextId::UNKNOWN));
@@ -97,7 +97,7 @@ impl TaskBook {
         TypeNumber::new(self.types.intern(key))
     }
 
-    fn push(&mut self, who: &Who, key: TypeKey, id: InstanceId, counted: &mut Counted) -> Option<TaskNumber> {
+    fn push(&mut self, who: &Who, key: TypeKey, id: InstanceId, counted: &mut UnkeptCounts) -> Option<TaskNumber> {
         if self.rows.len() >= MOST_ROWS {
             counted.rows += 1;
             return None;
@@ -175,7 +175,13 @@ impl TaskBook {
     }
 
     /// A task of the thread begins. `parent` is what the program named.
-    pub fn begin(&mut self, who: &Who, key: TypeKey, (id, parent): (InstanceId, InstanceId), counted: &mut Counted) {
+    pub fn begin(
+        &mut self,
+        who: &Who,
+        key: TypeKey,
+        (id, parent): (InstanceId, InstanceId),
+        counted: &mut UnkeptCounts,
+    ) {
         let nest = self.nest(who);
         if nest.open.len() >= MOST_OPEN {
             nest.hidden += 1;
@@ -198,7 +204,7 @@ impl TaskBook {
     }
 
     /// The innermost task of the scope ends.
-    pub fn end(&mut self, who: &Who, scope: Scope, counted: &mut Counted) {
+    pub fn end(&mut self, who: &Who, scope: Scope, counted: &mut UnkeptCounts) {
         let nest = self.nest(who);
         if nest.hidden > 0 {
             nest.hidden -= 1;
@@ -220,7 +226,7 @@ impl TaskBook {
     }
 
     /// A task ends whose beginning was not recorded. It was open when the collection began, if its thread was there.
-    fn end_earlier(&mut self, who: &Who, (kind, scope): (TaskKind, Scope), id: InstanceId, counted: &mut Counted) {
+    fn end_earlier(&mut self, who: &Who, (kind, scope): (TaskKind, Scope), id: InstanceId, counted: &mut UnkeptCounts) {
         if !who.was_there {
             counted.unmatched_ends += 1;
             return;
@@ -236,7 +242,7 @@ impl TaskBook {
         }
     }
 
-    fn register(&mut self, instance: Instance, row: TaskNumber, time_ns: u64, counted: &mut Counted) {
+    fn register(&mut self, instance: Instance, row: TaskNumber, time_ns: u64, counted: &mut UnkeptCounts) {
         if self.instances.len() >= MOST_INSTANCES && !self.instances.contains_key(&instance) {
             counted.ids += 1;
         } else if let Some(earlier) = self.instances.insert(instance, row) {
@@ -271,7 +277,7 @@ impl TaskBook {
         who: &Who,
         key: TypeKey,
         (id, parent): (InstanceId, InstanceId),
-        counted: &mut Counted,
+        counted: &mut UnkeptCounts,
     ) {
         let Scope::Domain(domain) = key.scope else { return };
         let Some(row) = self.push(who, key, id, counted) else { return };
@@ -289,7 +295,13 @@ impl TaskBook {
     }
 
     /// It ends. Without an id, the latest one that this thread began; else the latest of all.
-    pub fn end_by_id(&mut self, who: &Who, (kind, domain): (TaskKind, TextId), id: InstanceId, counted: &mut Counted) {
+    pub fn end_by_id(
+        &mut self,
+        who: &Who,
+        (kind, domain): (TaskKind, TextId),
+        id: InstanceId,
+        counted: &mut UnkeptCounts,
+    ) {
         let row = if id.is_some() {
             self.instances.remove(&Instance { source: who.source, domain, id })
         } else {
@@ -306,14 +318,14 @@ impl TaskBook {
     }
 
     /// A frame that is told of when it is over.
-    pub fn frame(&mut self, (begun, ended): (&Who, &Who), key: TypeKey, id: InstanceId, counted: &mut Counted) {
+    pub fn frame(&mut self, (begun, ended): (&Who, &Who), key: TypeKey, id: InstanceId, counted: &mut UnkeptCounts) {
         if let Some(row) = self.push(begun, key, id, counted) {
             self.close(row, ended);
         }
     }
 
     /// An event starts.
-    pub fn start_event(&mut self, who: &Who, name: TextId, counted: &mut Counted) {
+    pub fn start_event(&mut self, who: &Who, name: TextId, counted: &mut UnkeptCounts) {
         let scope = Scope::Domain(TextId::EMPTY);
         let key = TypeKey { kind: TaskKind::Event, scope, name: TaskName::Text(name), image: ImageId::MAX };
         let outer = self.nest(who).open.last().map_or(TaskNumber::NONE, |outer| outer.row);
@@ -327,7 +339,7 @@ impl TaskBook {
     }
 
     /// The latest event of the name ends.
-    pub fn end_event(&mut self, who: &Who, name: TextId, counted: &mut Counted) {
+    pub fn end_event(&mut self, who: &Who, name: TextId, counted: &mut UnkeptCounts) {
         let Some(open) = self.events.get_mut(&(who.thread, name)) else {
             counted.unmatched_ends += 1;
             return;

@@ -12,16 +12,16 @@ use dwell_store::tables::OffCpu;
 use dwell_store::{SpanState, ThreadStates};
 
 use super::ends::Ends;
-use super::parts::{Parts, Reason};
+use super::parts::{Reason, WaitParts};
 use super::tcp::{SentAgain, Tcp};
-use super::waits::Wait;
+use super::waits::SocketWait;
 use crate::hash::FastMap;
 
 /// After a probe that was needed the answer comes so soon, or within two round trips.
 const PROBED_NS: u64 = 2_000_000;
 
 /// What the causes are found in.
-pub struct Sources<'a> {
+pub struct CauseSources<'a> {
     /// The sockets.
     pub ends: &'a Ends,
     /// What TCP did.
@@ -34,12 +34,12 @@ pub struct Sources<'a> {
     pub socket_of_row: &'a FastMap<usize, SocketId>,
 }
 
-impl Sources<'_> {
+impl CauseSources<'_> {
     /// The parts of a wait; they add up to it.
-    pub fn parts(&self, wait: &Wait<'_>) -> Parts {
+    pub fn parts(&self, wait: &SocketWait<'_>) -> WaitParts {
         let start = self.off_cpu.start_ns[wait.row];
         let span = start..start + self.off_cpu.wait_ns[wait.row];
-        let mut parts = Parts::new(span.clone());
+        let mut parts = WaitParts::new(span.clone());
         let sends = wait.direction == SocketDirection::Send
             || wait.record.is_some_and(|record| record.poll_send != 0 && wait.direction == SocketDirection::Poll);
         match wait.direction {
@@ -60,7 +60,7 @@ impl Sources<'_> {
     }
 
     /// Whether the thread waits for a question: the end that answers, when it has answered the last one.
-    fn is_idle(&self, wait: &Wait<'_>) -> bool {
+    fn is_idle(&self, wait: &SocketWait<'_>) -> bool {
         let Some(row) = wait.socket.get() else { return false };
         let (sockets, record) = (&self.ends.sockets, wait.record);
         let answered = record.is_some_and(|record| record.sends_before > 0 || record.received == 0);
@@ -72,11 +72,11 @@ impl Sources<'_> {
     }
 
     /// Until a segment is sent again, the wait is for its loss.
-    fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
+    fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut WaitParts) {
         self.claim_until_last(socket, self.tcp.retransmissions_of(socket), span, parts);
     }
 
-    fn claim_until_last(&self, socket: SocketId, again: &[SentAgain], span: &Range<u64>, parts: &mut Parts) {
+    fn claim_until_last(&self, socket: SocketId, again: &[SentAgain], span: &Range<u64>, parts: &mut WaitParts) {
         let way_ns = socket.get().map_or(0, |row| self.ends.sockets.min_rtt_ns[row]);
         // What a probe sent again was lost if the answer comes at once; else the other end had it, and was slow.
         let in_vain = |again: &SentAgain| again.is_probe && span.end - again.time_ns > PROBED_NS.max(2 * way_ns);
@@ -87,7 +87,7 @@ impl Sources<'_> {
         }
     }
 
-    fn claim_send(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+    fn claim_send(&self, wait: &SocketWait<'_>, span: &Range<u64>, parts: &mut WaitParts) {
         let state = wait.record.map(|record| &record.state);
         let recovering = state.is_some_and(|state| state.congestion >= TCP_CA_RECOVERY);
         if recovering || !self.tcp.retransmissions_of(wait.socket).is_empty() {
@@ -97,7 +97,7 @@ impl Sources<'_> {
         parts.rest(Reason::inferred(cause).of(wait.peer, ObjectId::NONE));
     }
 
-    fn claim_receive(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+    fn claim_receive(&self, wait: &SocketWait<'_>, span: &Range<u64>, parts: &mut WaitParts) {
         let peer = self.other_end(wait.socket);
         self.claim_holds(wait.socket, span, parts);
         self.claim_holds(peer, span, parts);
@@ -118,7 +118,7 @@ impl Sources<'_> {
         parts.rest(Reason::inferred(SocketCause::Unexplained));
     }
 
-    fn claim_holds(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
+    fn claim_holds(&self, socket: SocketId, span: &Range<u64>, parts: &mut WaitParts) {
         for hold in self.tcp.holds_of(socket, span) {
             let reason = match (hold.kind, hold.delayed_ack) {
                 (HoldKind::Cork, _) => Reason::seen(SocketCause::Cork),
@@ -132,7 +132,7 @@ impl Sources<'_> {
 
     /// What the other end's thread did. Where that waits on the same connection, or goes on because of it, the bytes are on
     /// their way.
-    fn claim_states(&self, wait: &Wait<'_>, peer: SocketId, range: Range<u64>, parts: &mut Parts) {
+    fn claim_states(&self, wait: &SocketWait<'_>, peer: SocketId, range: Range<u64>, parts: &mut WaitParts) {
         for (stretch, state) in self.states.within(wait.peer, range) {
             let reason = match state {
                 SpanState::Running => Reason::seen(SocketCause::PeerRunning),
@@ -153,7 +153,7 @@ impl Sources<'_> {
     }
 
     /// The way there and back takes the shortest round trip at least.
-    fn claim_way(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+    fn claim_way(&self, wait: &SocketWait<'_>, span: &Range<u64>, parts: &mut WaitParts) {
         let way_ns = wait.socket.get().map_or(0, |row| self.ends.sockets.min_rtt_ns[row]);
         parts.claim(span.end.saturating_sub(way_ns)..span.end, Reason::inferred(SocketCause::RoundTrip));
     }

@@ -25,14 +25,14 @@ pub struct Input<'a> {
 }
 
 /// Parts of the trace that are read before its waits and stacks get their rows.
-pub struct Unnamed {
+pub struct SocketKeys {
     /// The key of what each row of `off_cpu` waited on, 0 for what has none.
     pub object_keys: Vec<u64>,
     /// Stacks of the holds.
     pub hold_stacks: Vec<StackNumber>,
 }
 
-impl Unnamed {
+impl SocketKeys {
     /// Of the intervals.
     pub fn take(raw: &RawSockets, replay: &mut Replay, off_cpu: &RawOffCpu) -> Self {
         let key = |number: &WaitNumber| {

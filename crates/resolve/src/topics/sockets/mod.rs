@@ -11,5 +11,5 @@ mod tables;
 mod tcp;
 mod waits;
 
-pub use input::{Input, Unnamed};
+pub use input::{Input, SocketKeys};
 pub use tables::resolve;

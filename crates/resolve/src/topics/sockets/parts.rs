@@ -37,14 +37,14 @@ impl Reason {
 
 /// The parts of one wait.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct WaitParts {
     /// What has no cause yet, in order.
     free: Vec<Range<u64>>,
     /// Time of each reason.
     pub found: Vec<(Reason, u64)>,
 }
 
-impl Parts {
+impl WaitParts {
     /// The whole wait, without a cause.
     pub fn new(wait: Range<u64>) -> Self {
         Self { free: if wait.is_empty() { Vec::new() } else { vec![wait] }, found: Vec::new() }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_first_claim_stays() {
-        let mut parts = Parts::new(10..30);
+        let mut parts = WaitParts::new(10..30);
         parts.claim(0..15, Reason::seen(SocketCause::DelayedAck));
         parts.claim(12..20, Reason::seen(SocketCause::PeerRunning));
         parts.rest(Reason::inferred(SocketCause::RoundTrip));
@@ -113,7 +113,7 @@ mod tests {
             length in 0..1000u64,
             claims in prop::collection::vec((0..3000u64, 0..3000u64, 0..SocketCause::ALL.len()), 0..20),
         ) {
-            let mut parts = Parts::new(start..start + length);
+            let mut parts = WaitParts::new(start..start + length);
             for (from, to, cause) in claims {
                 parts.claim(from..to, Reason::seen(SocketCause::ALL[cause]));
             }

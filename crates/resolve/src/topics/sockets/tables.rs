@@ -4,12 +4,12 @@ use dwell_model::{SocketDirection, SocketId, SocketWaitId};
 use dwell_store::tables::{OffCpu, SocketWaitCauseRow, SocketWaitCauses, SocketWaitRow, SocketWaits};
 use dwell_store::{Annotations, SocketTables, ThreadStates};
 
-use super::causes::Sources;
+use super::causes::CauseSources;
 use super::counters;
 use super::ends::Ends;
 use super::input::Input;
 use super::tcp::Tcp;
-use super::waits::{Wait, waits};
+use super::waits::{SocketWait, waits};
 use crate::hash::FastMap;
 
 /// The tables of sockets, and how many records of waits match nothing else. The sockets' throughput goes to the counters.
@@ -26,7 +26,7 @@ pub fn resolve(input: &Input<'_>, annotations: &mut Annotations) -> (SocketTable
     }
     let socket_of_row: FastMap<usize, SocketId> = waits.iter().map(|wait| (wait.row, wait.socket)).collect();
     let sources =
-        Sources { ends: &ends, tcp: &tcp, states: &states, off_cpu: input.off_cpu, socket_of_row: &socket_of_row };
+        CauseSources { ends: &ends, tcp: &tcp, states: &states, off_cpu: input.off_cpu, socket_of_row: &socket_of_row };
     let (mut table, mut causes) = (SocketWaits::default(), SocketWaitCauses::default());
     for wait in &waits {
         let id = SocketWaitId::new(table.push(row(wait, input.off_cpu)));
@@ -45,7 +45,7 @@ pub fn resolve(input: &Input<'_>, annotations: &mut Annotations) -> (SocketTable
     (SocketTables { sockets, sizes, waits: table, causes, holds: tcp.holds, events: tcp.events }, unmatched)
 }
 
-fn row(wait: &Wait<'_>, off_cpu: &OffCpu) -> SocketWaitRow {
+fn row(wait: &SocketWait<'_>, off_cpu: &OffCpu) -> SocketWaitRow {
     let record = wait.record;
     SocketWaitRow {
         socket: wait.socket,

@@ -10,7 +10,7 @@ use crate::hash::FastMap;
 
 /// A wait on a socket: its record and its row of `off_cpu`.
 #[derive(Clone, Copy)]
-pub struct Wait<'a> {
+pub struct SocketWait<'a> {
     /// How the socket stood, when the record is there.
     pub record: Option<&'a SocketWaitRecord>,
     /// The socket.
@@ -25,8 +25,8 @@ pub struct Wait<'a> {
 
 /// The waits on sockets, in the order of `off_cpu`: those with a record, and those on a file that is a known socket. And how
 /// many records are of no such wait.
-pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (Vec<Wait<'a>>, u64) {
-    let mut by_row: FastMap<usize, Wait<'a>> = FastMap::default();
+pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (Vec<SocketWait<'a>>, u64) {
+    let mut by_row: FastMap<usize, SocketWait<'a>> = FastMap::default();
     let mut unmatched = 0;
     for record in &input.raw.waits {
         match recorded(record, input, ends, states) {
@@ -42,10 +42,10 @@ pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (
         if let Some(socket) = ends.find(0, key, input.off_cpu.start_ns[row]) {
             let direction = direction(input.off_cpu.syscall[row]);
             let peer = ends.thread_at_other_end(socket);
-            by_row.insert(row, Wait { record: None, socket, row, direction, peer });
+            by_row.insert(row, SocketWait { record: None, socket, row, direction, peer });
         }
     }
-    let mut waits: Vec<Wait<'a>> = by_row.into_values().collect();
+    let mut waits: Vec<SocketWait<'a>> = by_row.into_values().collect();
     waits.sort_by_key(|wait| wait.row);
     (waits, unmatched)
 }
@@ -55,7 +55,7 @@ fn recorded<'a>(
     input: &Input<'a>,
     ends: &Ends,
     states: &ThreadStates<'_>,
-) -> Option<Wait<'a>> {
+) -> Option<SocketWait<'a>> {
     let lives = &input.replay.lives;
     let start_ns = input.replay.relative(record.start_ns);
     let woken_ns = input.replay.relative(record.h.time_ns);
@@ -68,7 +68,7 @@ fn recorded<'a>(
     let peer = Some(record.peer_tid).filter(|&tid| tid != 0).and_then(|tid| lives.find_at(tid, woken_ns));
     let direction = SocketDirection::from_code(record.direction);
     let peer = peer.unwrap_or_else(|| ends.thread_at_other_end(socket));
-    Some(Wait { record: Some(record), socket, row, direction, peer })
+    Some(SocketWait { record: Some(record), socket, row, direction, peer })
 }
 
 /// What a call on a socket waits for.
