@@ -9,6 +9,7 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 DWELL := $(TARGET)/release/dwell
 ECOSYSTEM := $(abspath $(TARGET))/ecosystem
+AGENTS := $(abspath $(TARGET))/agents
 # Debian's kernels for guests: those that `make test` boots, and all.
 KERNELS := $(abspath $(TARGET))/kernels
 USUAL_KERNELS := 6.1-amd64 6.12-amd64
@@ -18,7 +19,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-start clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-start clean
 
 all: build samples
 
@@ -208,6 +209,13 @@ $(ECOSYSTEM)/installed: ecosystem/requirements.txt
 	python3 -m venv $(ECOSYSTEM)
 	$(ECOSYSTEM)/bin/pip install --quiet --no-deps --requirement $<
 	touch $@
+
+# Agents (docs/agents.md): the protocol through PyPI's client library, and an agent that follows `dwell skill`.
+test-agents: samples
+	cargo build -p dwell
+	python3 -m venv $(AGENTS) && $(AGENTS)/bin/pip install --quiet --requirement ecosystem/agents/requirements.txt || true
+	python=$(AGENTS)/bin/python; test -x $$python || python=python3; \
+	$(AS_ROOT) $$python ecosystem/agents/check.py --dwell $(abspath $(TARGET))/debug/dwell
 
 # How many stacks are complete, and what they cost; about eight minutes.
 bench-stacks: samples

@@ -17,6 +17,7 @@ mod format;
 mod gate;
 mod install;
 mod intervals;
+mod mcp;
 mod merge;
 mod parse;
 mod pt;
@@ -54,6 +55,7 @@ pub use format::Format;
 pub use gate::GateArg;
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
+pub use mcp::McpArgs;
 pub use merge::MergeArgs;
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
@@ -140,6 +142,12 @@ pub enum Command {
         after_help = SOURCE_EXAMPLES
     )]
     Source(Box<SourceArgs>),
+    /// Serve the results of a folder to an agent: a Model Context Protocol server on standard input and output.
+    #[command(after_help = mcp::EXAMPLES)]
+    Mcp(McpArgs),
+    /// Print what an agent should know: the questions in order, and the command that answers each.
+    #[command(after_help = SKILL_EXAMPLES)]
+    Skill,
     /// Trace every instruction of a program, and replay it on a model of a machine.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = anatomy::EXAMPLES)]
     Anatomy {
@@ -204,6 +212,11 @@ Examples:
   dwell completions bash > ~/.local/share/bash-completion/completions/dwell
   dwell completions zsh > ~/.zfunc/_dwell
   dwell completions fish > ~/.config/fish/completions/dwell.fish";
+
+const SKILL_EXAMPLES: &str = "\
+Examples:
+  mkdir -p .claude/skills/dwell && dwell skill > .claude/skills/dwell/SKILL.md
+  dwell skill >> AGENTS.md";
 
 const MAN_EXAMPLES: &str = "\
 Examples:

@@ -128,7 +128,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("clap", &["dwell"]),
     ("axum", &["dwell-server"]),
     ("hyper", &["dwell-server"]),
-    ("tokio", &["dwell-server"]),
+    ("tokio", &["dwell-server", "dwell"]),
+    ("rmcp", &["dwell"]),
     ("landlock", &["dwell-rights"]),
     ("seccompiler", &["dwell-rights"]),
 ];

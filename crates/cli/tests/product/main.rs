@@ -44,6 +44,7 @@ mod layers;
 mod locks;
 mod looking;
 mod loopback;
+mod mcp;
 mod merge;
 mod names;
 mod packaging;
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
     cases.extend(remote::cases());
     cases.extend(merge::cases());
     cases.extend(export::cases());
+    cases.extend(mcp::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());
     cases.extend(containers::cases());
