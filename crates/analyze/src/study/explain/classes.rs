@@ -8,6 +8,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, parks_threads};
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -91,6 +92,8 @@ pub struct Classes<'n, 't> {
     loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
     asked: HashSet<usize>,
+    /// Of each key: whether its waits are sleeps by means of a timed wait.
+    paced: Vec<bool>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -115,6 +118,7 @@ impl<'n, 't> Classes<'n, 't> {
             request_readers: HashSet::new(),
             loops,
             asked: asked(trace),
+            paced: paced_keys(trace),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -159,14 +163,17 @@ impl<'n, 't> Classes<'n, 't> {
     }
 
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
-    /// since. That is a sleep by other means, as MariaDB's `sleep()` is.
+    /// since, or it serves others whenever the time has come. That is a sleep by other means, as those of MariaDB and Ruby are.
     pub fn sleeps_by_other_means(&self, thread: usize, row: usize, key: u32) -> bool {
         let events = self.trace.events();
         // What the key alone tells to be its own is an event loop's or a runtime's timer.
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
         // Into a descriptor others may have written: that is a wait for them.
         let may_be = may_be && parks_threads(object_type(self.trace, events.key(key).object()));
-        may_be && self.of(thread, row, key) == WaitClass::Own && self.request_before(thread, row).is_some()
+        let is_paced = self.paced.get(key as usize) == Some(&true);
+        may_be
+            && self.of(thread, row, key) == WaitClass::Own
+            && (is_paced || self.request_before(thread, row).is_some())
     }
 
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for

@@ -16,6 +16,7 @@ mod found;
 mod gil_turns;
 mod key_facts;
 mod names;
+mod paced_waits;
 mod places;
 mod recent_rows;
 mod roles;

@@ -66,12 +66,19 @@ fn numbers_as(stand_in: &str, name: &str) -> String {
                 rest = &rest[letter.len_utf8()..];
             }
             _ => {
-                short.push_str(if counts && digits < name.len() { stand_in } else { &rest[..digits] });
+                let stands_in = counts && digits < name.len() && !is_source_line(&short);
+                short.push_str(if stands_in { stand_in } else { &rest[..digits] });
                 rest = &rest[digits..];
             }
         }
     }
     short
+}
+
+/// Whether the number behind these words is a line of a source file: Ruby calls a thread by where it was made, `app.rb:12`.
+fn is_source_line(before: &str) -> bool {
+    let file = before.strip_suffix(':').and_then(|file| file.rsplit_once('.'));
+    file.is_some_and(|(_, kind)| !kind.is_empty() && kind.chars().all(|letter| letter.is_ascii_alphabetic()))
 }
 
 /// Whether the process is its parent's copy: it runs the same program, and was started with no arguments of its own.
@@ -136,6 +143,8 @@ mod tests {
             ("GC Thread#0", "GC Thread#N"),
             ("pool-1-thread-7", "pool-N-thread-N"),
             ("serve3", "serveN"),
+            ("app.rb:12", "app.rb:12"),
+            ("eth0.10:3", "eth0.10:N"),
             ("h2o", "h2o"),
             ("kworker/0:1", "kworker/N:N"),
             ("1_scheduler", "N_scheduler"),
