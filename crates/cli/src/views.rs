@@ -106,7 +106,7 @@ pub fn findings() -> View {
     let ids = ["title", "subject", "evidence", "location", "advice", "cost_ns"];
     View {
         columns: ids.iter().map(|id| column(id, id)).collect(),
-        rows: vec![finding("Lock convoy", "queue_lock", 8_330_000_000), finding("Thread churn", "worker", 1_000_000)],
+        rows: vec![finding("Spinning", "queue_lock", 8_330_000_000), finding("Thread churn", "worker", 1_000_000)],
         ..View::default()
     }
 }

@@ -37,7 +37,6 @@ pub fn render(trace: Trace, query: &Query) -> Result<String, QueryError> {
         "warnings": warnings(analysis.trace()),
         "losses": losses(analysis.trace()),
         "summary": json::document(&report_of(Report::Summary, &fold)?),
-        "findings": json::document(&report_of(Report::Findings, &fold)?)["rows"],
         "objects": table(&report_of(Report::Waits, &fold)?),
         "hotspots": table(&report_of(Report::Hotspots, &fold)?),
         "threads": table(&report_of(Report::Threads, &fold)?),

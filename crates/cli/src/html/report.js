@@ -73,10 +73,9 @@
     figure('Preemption Wait', duration(summary.preemption_ns), 'ready, in the run queue');
   }
 
-  // The root causes of waits; nothing where explaining takes too long for a summary.
+  // The root causes of waits.
   function causes() {
     const causes = data.summary.explanation;
-    if (!causes) return;
     const element = section('Where the time went');
     if (causes.length === 0) add(element, 'p', 'No thread was held up by another for long.');
     const cards = add(element, 'div', undefined, 'cards');
@@ -88,12 +87,11 @@
     }
   }
 
-  // What causes do not tell already; all of it where nothing is explained.
+  // What the causes do not tell.
   function findings() {
-    const found = data.summary.explanation ? data.summary.findings : data.findings;
-    if (data.summary.explanation && found.length === 0) return;
-    const element = section('What is wrong');
-    if (found.length === 0) add(element, 'p', 'Nothing that Dwell knows a pattern of.');
+    const found = data.summary.findings;
+    if (found.length === 0) return;
+    const element = section('What else is wrong');
     const cards = add(element, 'div', undefined, 'cards');
     for (const finding of found) {
       const card = add(cards, 'article', undefined, 'card');

@@ -6,7 +6,7 @@
 use dwell_view::{Row, Value, View};
 
 use super::body::body;
-use super::cards::{card, cards};
+use super::cards::card;
 use super::explanation::{cause, paragraph};
 use super::notes::note_lines;
 use super::style::{Ink, Style};
@@ -22,7 +22,6 @@ const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "m
 pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
     let mut lines = headline(summary);
     lines.extend(section("Where the time went", where_the_time_went(summary, style), style));
-    lines.extend(section("What is wrong", findings(summary, style), style));
     lines.extend(section("Most waited for", top_objects(summary, style), style));
     if !summary.notes.is_empty() {
         lines.push(String::new());
@@ -109,18 +108,6 @@ fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<S
     lines
 }
 
-/// The findings, where nothing is explained.
-fn findings(summary: &View, style: &Style) -> Vec<String> {
-    let Some(view) = summary.field_view("findings").filter(|_| summary.field_view("explanation").is_none()) else {
-        return Vec::new();
-    };
-    let mut lines = cards(view, SHOWN, style);
-    if view.rows.len() > SHOWN {
-        lines.push(format!("… {} more: dwell report findings", view.rows.len() - SHOWN));
-    }
-    lines
-}
-
 fn top_objects(summary: &View, style: &Style) -> Vec<String> {
     match summary.field_view("top_objects") {
         Some(view) if !view.rows.is_empty() => body(&with_columns(view, &OBJECT_COLUMNS), style, 1),
@@ -151,10 +138,11 @@ mod tests {
     #[test]
     fn what_is_wrong_comes_with_number_place_and_remedy() {
         let mut view = summary();
-        let findings = Value::Rows(Box::new(findings()));
         let column = view.columns.iter().position(|column| column.id == "nothing").unwrap();
         view.columns[column].id = "findings";
-        view.rows[0].values[column] = findings;
+        view.rows[0].values[column] = Value::Rows(Box::new(findings()));
+        view.columns.push(dwell_view::Column { id: "explanation", ..view.columns[column].clone() });
+        view.rows[0].values.push(Value::Rows(Box::default()));
         insta::assert_snapshot!(render(&view, 0, &Style::plain(80)));
     }
 

@@ -20,8 +20,7 @@ export interface Finding extends Shown {
   stack?: string[];
 }
 
-export function FindingCards({ findings, empty }: { findings: Finding[]; empty: string }) {
-  if (findings.length === 0) return <p className="faint">{empty}</p>;
+export function FindingCards({ findings }: { findings: Finding[] }) {
   return (
     <div className="cards">
       {findings.map((finding) => (

@@ -2,6 +2,7 @@ import type { Document } from '../../api/types';
 import { prose } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { tableCsv } from '../../logic/copy';
+import { useDispatch } from '../../state/provider';
 import { useReport } from '../../state/resource';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
@@ -20,11 +21,24 @@ export default function FindingsView() {
               <Notes of={document} />
               <FindingsCopy rows={findingsOf(document)} />
             </div>
-            <FindingCards findings={findingsOf(document)} empty={t('finding.none')} />
+            {document.rows?.length === 0 ? <NoFinding /> : <FindingCards findings={findingsOf(document)} />}
           </>
         )}
       </Loaded>
     </div>
+  );
+}
+
+/** Causes of waits are no findings: they have a screen of their own. */
+function NoFinding() {
+  const dispatch = useDispatch();
+  return (
+    <p>
+      {t('finding.none')}{' '}
+      <button type="button" className="link" onClick={() => dispatch({ tab: 'explain' })}>
+        {t('tab.explain')}
+      </button>
+    </p>
   );
 }
 

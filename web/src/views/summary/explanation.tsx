@@ -6,9 +6,8 @@ import { t } from '../../base/texts';
 import { causeId, chainTexts, type RootCause, showPlace } from '../../logic/causes';
 import { useDispatch } from '../../state/provider';
 
-/** The causes; null where explaining takes too long for a summary. */
-export function Explanation({ causes }: { causes: RootCause[] | null }) {
-  if (causes === null) return <ExplainedApart />;
+/** The causes. */
+export function Explanation({ causes }: { causes: RootCause[] }) {
   if (causes.length === 0) return <p className="faint">{t('summary.nobody-held-up')}</p>;
   return (
     <div className="cards">
@@ -21,17 +20,6 @@ export function Explanation({ causes }: { causes: RootCause[] | null }) {
 
 /** Chains on a card. */
 const CHAINS = 2;
-
-function ExplainedApart() {
-  const dispatch = useDispatch();
-  return (
-    <p>
-      <button type="button" className="link" onClick={() => dispatch({ tab: 'explain' })}>
-        {t('summary.explained-apart')}
-      </button>
-    </p>
-  );
-}
 
 function CauseCard({ cause }: { cause: RootCause }) {
   const dispatch = useDispatch();

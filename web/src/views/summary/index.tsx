@@ -39,7 +39,7 @@ interface BodyProps {
 }
 
 function Body({ document, hotspots, info }: BodyProps) {
-  const causes = (document.explanation ?? null) as RootCause[] | null;
+  const causes = (document.explanation ?? []) as RootCause[];
   const findings = (document.findings ?? []) as Finding[];
   return (
     <>
@@ -55,9 +55,9 @@ function Body({ document, hotspots, info }: BodyProps) {
         <div>
           <h2>{t('summary.explanation')}</h2>
           <Explanation causes={causes} />
-          {(findings.length > 0 || !causes?.length) && (
+          {findings.length > 0 && (
             <>
-              <h2>{t(causes?.length ? 'summary.also-found' : 'summary.findings')}</h2>
+              <h2>{t('summary.also-found')}</h2>
               <TopFindings findings={findings} />
             </>
           )}
@@ -79,7 +79,7 @@ function TopFindings({ findings }: { findings: Finding[] }) {
   const dispatch = useDispatch();
   return (
     <>
-      <FindingCards findings={findings.slice(0, FINDINGS)} empty={t('summary.none-wrong')} />
+      <FindingCards findings={findings.slice(0, FINDINGS)} />
       {findings.length > FINDINGS && (
         <p>
           <button type="button" className="link" onClick={() => dispatch({ tab: 'findings' })}>
