@@ -40,7 +40,7 @@ def until_next(lines):
 
 
 def colour(line):
-    if re.match(r"(What is wrong|Most waited for|Blame)$|\d+\. ", line):
+    if re.match(r"(Where the time went|Most waited for|Blame)$|\d+\. ", line):
         return STRONG
     return FAINT if line.startswith("   fix:") or line.startswith("        ") else TEXT
 

@@ -65,6 +65,7 @@ async function press(page, key) {
 /** Views by the name of their picture, and what is done in them. */
 const VIEWS = {
   'ui-summary': { view: () => ({ r: 'module' }) },
+  'ui-causes': { view: () => ({ r: 'module', tab: 'explain' }) },
   'ui-bottom-up': {
     view: () => ({ r: 'module', tab: 'bottom-up', group: 'object,function,callers' }),
     act: openFirst,

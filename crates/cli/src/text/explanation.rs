@@ -6,7 +6,7 @@ use super::style::{Ink, Style, collapse_templates, printable, wrap};
 use super::words::words;
 
 /// Columns of prose: longer lines are hard to read.
-const PROSE_WIDTH: usize = 110;
+const PROSE_WIDTH: usize = 100;
 /// Bytes of template arguments from which a sentence has `<…>` for them.
 const LONG_ARGUMENTS: usize = 24;
 /// Chains of the first cause, and of the others.
