@@ -64,11 +64,18 @@ struct Table<'b> {
     names: usize,
     deltas: usize,
     functions: usize,
+    /// Where a function's flags are in its description: Go 1.20 added the line on which it begins.
+    flags: usize,
 }
 
 impl<'b> Table<'b> {
     fn parse<'data, R: ReadRef<'data>>(bytes: &'b [u8], elf: &Elf<'data, R>) -> Option<Self> {
-        let understood = matches!(u32_at(bytes, 0)?, MAGIC_1_18 | MAGIC_1_20) && bytes.get(6..8)? == [1, 8];
+        let flags = match u32_at(bytes, 0)? {
+            MAGIC_1_18 => 37,
+            MAGIC_1_20 => 41,
+            _ => return None,
+        };
+        let understood = bytes.get(6..8)? == [1, 8];
         let offset = |number: usize| usize::try_from(u64_at(bytes, 8 + 8 * number)?).ok();
         let table = Self {
             bytes,
@@ -81,6 +88,7 @@ impl<'b> Table<'b> {
             names: offset(3)?,
             deltas: offset(6)?,
             functions: offset(7)?,
+            flags,
         };
         let fits = table.count.checked_mul(8)?.checked_add(table.functions)? <= bytes.len();
         (understood && fits).then_some(table)
@@ -107,7 +115,7 @@ impl<'b> Table<'b> {
         (start, end, place): (u64, u64, usize),
         rows: &mut Vec<Row>,
     ) -> Option<()> {
-        let flags = *self.bytes.get(place + 41)?;
+        let flags = *self.bytes.get(place.checked_add(self.flags)?)?;
         let pc = |address: u64| u32::try_from(address - extent.base).ok();
         let name = self.name(place)?;
         let base_name = name.strip_suffix(b".abi0").unwrap_or(name);
@@ -253,6 +261,19 @@ mod tests {
         assert_eq!((honest.functions.len(), honest.rows.len(), honest.skipped), (4, 8, 0));
         let again = functions_of(&table(4, |number| number / 3 * 64)).expect("functions");
         assert!(again.functions.len() == 2 && again.rows.len() == 4 && again.skipped == 2, "{}", again.functions.len());
+    }
+
+    #[test]
+    fn flags_are_where_the_version_has_them() {
+        let rows_of = |magic: u32, at: usize| {
+            let mut bytes = table(2, |number| number * 64);
+            bytes[..4].copy_from_slice(&magic.to_le_bytes());
+            bytes[72 + 8 * 2 + 4 + at] = TOP_FRAME;
+            functions_of(&bytes).expect("functions").rows.len()
+        };
+        // A function on which stacks end has one row.
+        assert_eq!((rows_of(MAGIC_1_18, 37), rows_of(MAGIC_1_20, 41)), (2, 2));
+        assert_eq!((rows_of(MAGIC_1_18, 41), rows_of(MAGIC_1_20, 37)), (4, 4));
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn delay_ns(root: &RootCause) -> u64 {
 fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
     let object = explanation.names.object(root.cause.label).unwrap_or(ObjectId::NONE);
     let kind = fold.object_type(object);
-    root.cause.kind == CauseKind::TimedOut
+    matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Slept)
         && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
 }
 

@@ -62,7 +62,23 @@ const PYTHON_FROZEN: &str = "<frozen ";
 /// Where the sources of standard libraries lie that are compiled into programs.
 const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
 /// How their functions' names begin, for want of sources.
-const STANDARD_NAMES: &[&str] = &["std::", "core::", "alloc::", "__gthread_", "__gnu_cxx::", "<std::", "<core::"];
+const STANDARD_NAMES: &[&str] = &[
+    "std::",
+    "core::",
+    "alloc::",
+    "__gthread_",
+    "__gnu_cxx::",
+    "<std::",
+    "<core::",
+    // Go's, as far as threads wait in them.
+    "runtime.",
+    "runtime/",
+    "internal/",
+    "syscall.",
+    "os.(*File).",
+    "net.(*",
+    "sync.(*",
+];
 
 /// A row of the functions that this query tells apart: name and module.
 pub type FunctionId = u32;

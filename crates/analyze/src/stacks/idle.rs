@@ -202,6 +202,9 @@ const PATTERNS: &[Pattern] = &[
             "runtime.netpoll",
             "runtime.templateThread",
             "runtime.sigqueue*",
+            "runtime.usleep",
+            "runtime.epollwait",
+            "*runtime/*syscall.EpollWait",
         ],
     },
     // The JVM's own threads without work.
@@ -241,6 +244,11 @@ pub struct IdleWaits {
     memo: WordMap<(StackId, T), bool>,
 }
 
+/// In Go a thread parks where it has no goroutine; goroutines wait without one. These wait for another thread nevertheless: for a
+/// lock of the runtime, or until all others have stopped.
+const GO_AT_WORK: &[&str] =
+    &["runtime.lock2*", "runtime.lockWithRank*", "runtime.stopTheWorld*", "runtime.forEachP*", "runtime.gcMark*"];
+
 impl IdleWaits {
     /// Whether a wait at `stack` on an object of type `object` is an idle worker's.
     pub fn is_idle(&mut self, stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
@@ -269,6 +277,10 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     let found = |pattern: &Pattern, range: &[(&str, bool)]| {
         (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
     };
+    if object == T::GoRuntime {
+        let is_at_work = |(name, _): &(&str, bool)| GO_AT_WORK.iter().any(|function| glob(function, name));
+        return !places.iter().any(is_at_work);
+    }
     if places.iter().any(|(name, _)| BLOCKING_CALLS.iter().any(|call| glob(call, name))) {
         return false;
     }

@@ -9,6 +9,7 @@ pub mod debuginfod;
 pub mod demangle;
 pub mod files;
 pub mod function;
+mod go_table;
 pub mod jit;
 pub mod kernel;
 pub mod machine_code;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::code::demangle::{is_bare, qualified, readable};
 use crate::code::files::{Expansion, Unread};
 use crate::code::function::{DataSymbol, Function};
+use crate::code::go_table::GoTable;
 use crate::code::jit::Jit;
 use crate::code::kernel::{KernelFiles, KernelMap};
 use crate::code::machine_code::{self, Extent, Listings};
@@ -233,6 +234,7 @@ impl<'a> Readable<'a> {
         let readers: Vec<SymbolReader> = file_readers(path, debug_file, depth, debug_dirs).collect();
         answer.fill(request, &readers);
         answer.fill_from_debug_data(request, path);
+        answer.fill_from_go_table(request, path);
         if depth.debug_info {
             let debug_file = debug_file.unwrap_or(path);
             qualify(&mut answer.code, &request.code, debug_file, debug_dirs);
@@ -320,6 +322,23 @@ impl Answer {
             let found = table.find(address);
             *symbol = found.map(|(name, offset)| DataSymbol { name: readable(name.to_owned()), offset });
         }
+    }
+
+    /// Names what is left in a Go program, and gives the lines that no debug information tells.
+    fn fill_from_go_table(&mut self, request: &Request, path: &Path) {
+        let lacks_line = |functions: &[Function]| matches!(functions, [] | [Function { line: 0, .. }]);
+        if !self.code.iter().any(|functions| lacks_line(functions)) {
+            return;
+        }
+        let Some(table) = GoTable::read(path) else { return };
+        for (functions, &address) in self.code.iter_mut().zip(&request.code).filter(|(row, _)| lacks_line(row)) {
+            let Some(found) = table.find(address) else { continue };
+            match functions.first_mut() {
+                Some(known) => (known.file, known.line) = (found.file, found.line),
+                None => functions.push(found),
+            }
+        }
+        self.failure = None;
     }
 }
 

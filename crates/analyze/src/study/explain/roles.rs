@@ -114,6 +114,10 @@ fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
         let path =
             trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
         let file = path.rsplit('/').next().unwrap_or_default();
+        // A thread of Go runs any goroutine: what it begins with tells none from another.
+        if function.starts_with("runtime.") {
+            return Some(format!("of {file}"));
+        }
         let begins = STARTS.iter().any(|start| file.starts_with(start))
             || function.contains("pthread")
             || function.contains("thread_start");
