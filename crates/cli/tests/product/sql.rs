@@ -1,0 +1,225 @@
+//! `dwell export sql`: what DuckDB answers about the views is what the reports say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Case, Skip};
+use crate::recording::{Recording, Running, collect, needs_program, needs_recording, number, run_dwell, sample, text};
+
+/// Every view of the script.
+const VIEWS: [&str; 15] = [
+    "stacks",
+    "processes",
+    "threads",
+    "objects",
+    "losses",
+    "notices",
+    "switches",
+    "waits",
+    "samples",
+    "delays",
+    "tasks",
+    "markers",
+    "counters",
+    "sockets",
+    "socket_waits",
+];
+
+/// Runs a script, then queries; prints the rows of each.
+const ASK: &str = "
+import duckdb, json, sys
+connection = duckdb.connect()
+connection.execute(open(sys.argv[1]).read())
+answers = [connection.execute(query).fetchall() for query in sys.argv[2:]]
+json.dump(answers, sys.stdout, default=str)
+";
+
+/// How long the packages may take to come.
+const INSTALLING: Duration = Duration::from_secs(300);
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("sql::views_add_up", views_add_up),
+        Case::new("sql::pauses_are_left_out", pauses_are_left_out),
+        Case::new("sql::tables_that_are_missing_are_empty", tables_that_are_missing_are_empty),
+        Case::new("sql::a_script_takes_no_question", a_script_takes_no_question),
+    ]
+}
+
+/// A Python that has DuckDB and Polars, in an environment below the target folder.
+fn python() -> Result<PathBuf> {
+    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-python");
+    let python = environment.join("bin/python");
+    let has_packages = || {
+        Command::new(&python).args(["-c", "import duckdb, polars"]).output().is_ok_and(|output| output.status.success())
+    };
+    if has_packages() {
+        return Ok(python);
+    }
+    let made =
+        Running::start(Command::new(needs_program("python3")?).args(["-m", "venv"]).arg(&environment))?.finish()?;
+    if made.status.success() {
+        let words = ["-m", "pip", "install", "--quiet", "--timeout", "20", "--retries", "1", "duckdb", "polars"];
+        Running::start(Command::new(&python).args(words))?.finish_within(INSTALLING)?;
+    }
+    if has_packages() { Ok(python) } else { Err(Skip("pip cannot install duckdb and polars".into()).into()) }
+}
+
+/// The script of a recording, in a file of `folder`.
+fn script(recording: &Recording, folder: &Path) -> Result<PathBuf> {
+    let file = folder.join("views.sql");
+    let (result, name) = (recording.path().display().to_string(), file.display().to_string());
+    let output = run_dwell(&["export", "sql", &result, "-o", &name])?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    Ok(file)
+}
+
+/// What DuckDB answers to each query.
+fn ask(script: &Path, queries: &[&str]) -> Result<Vec<Vec<Value>>> {
+    let mut command = Command::new(python()?);
+    command.args(["-c", ASK]).arg(script).args(queries);
+    let output = Running::start(&mut command)?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    serde_json::from_str(&output.stdout).context("no JSON")
+}
+
+/// Sums by the text in a row's first column.
+fn sums(rows: &[Value]) -> BTreeMap<String, Vec<f64>> {
+    let mut sums: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in rows.iter().filter_map(Value::as_array) {
+        let name = row.first().and_then(Value::as_str).unwrap_or("null").to_owned();
+        let values: Vec<f64> = row.iter().skip(1).filter_map(Value::as_f64).collect();
+        let sum = sums.entry(name).or_insert_with(|| vec![0.0; values.len()]);
+        sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    sums
+}
+
+/// The same of the rows of a report.
+fn reported(rows: &[Value], name: impl Fn(&Value) -> String, columns: &[&str]) -> Result<BTreeMap<String, Vec<f64>>> {
+    let row = |row: &Value| -> Result<Value> {
+        let values: Vec<Value> =
+            columns.iter().map(|column| Ok(Value::from(number(row, column)?))).collect::<Result<_>>()?;
+        Ok(Value::Array([vec![Value::from(name(row))], values].concat()))
+    };
+    Ok(sums(&rows.iter().map(row).collect::<Result<Vec<_>>>()?))
+}
+
+fn name_of(column: &'static str) -> impl Fn(&Value) -> String {
+    move |row| text(row, column).to_owned()
+}
+
+/// A recording of a sample in a folder whose name a script has to quote.
+fn recording(folder: &TempDir, options: &[&str], program: &[&str]) -> Result<Recording> {
+    needs_recording()?;
+    let parent = folder.path().join("it's [1]*");
+    fs::create_dir(&parent)?;
+    let output = Running::start(&mut collect(&parent, options, program))?.finish()?;
+    Recording::kept(parent.join("result"), output)
+}
+
+const WAITS_BY_OBJECT: &str = "select object, sum(wait_ns), count(*) from waits group by 1";
+const THREADS: &str = "select thread || ' ' || tid, running_ns, runnable_ns, waiting_ns from threads";
+
+fn views_add_up() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &[], &[&sample("convoy")?])?;
+    let script = script(&recording, folder.path())?;
+    let answers = ask(
+        &script,
+        &[
+            WAITS_BY_OBJECT,
+            THREADS,
+            "select object_type, sum(wait_ns) from waits group by 1",
+            "select object || ' in ' || first_function, 1 from objects join (select distinct object_id from waits) using (object_id)",
+            "select function, sum(wait_ns) from waits where object = 'queue_lock' group by 1",
+            "select place, count(*) from waits where object = 'queue_lock' group by 1",
+            "select coalesce(waker, waker_kind), count(*) from waits where object = 'queue_lock' group by 1",
+            "select 'cpu', sum(cpu_ns) from samples",
+            "select 'runnable', sum(runnable_ns) from switches",
+            "select syscall, count(*) from waits where object = 'queue_lock' group by 1",
+        ],
+    )?;
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    let by_object = reported(&waits, name_of("object"), &["wait_ns", "wait_count"])?;
+    ensure!(sums(&answers[0]) == by_object && by_object.contains_key("queue_lock"), "{answers:?}\n{by_object:?}");
+    let threads = recording.rows(&["threads"])?;
+    let name = |row: &Value| format!("{} {}", text(row, "name"), row["tid"]);
+    let threads = reported(&threads, name, &["running_ns", "runnable_ns", "waiting_ns"])?;
+    ensure!(sums(&answers[1]) == threads && threads.len() == 5, "{answers:?}\n{threads:?}");
+    let by_type = reported(&waits, name_of("type"), &["wait_ns"])?;
+    ensure!(sums(&answers[2]) == by_type, "{answers:?}\n{by_type:?}");
+    for row in waits.iter().filter(|row| !text(row, "first_wait_at").is_empty()) {
+        let function = text(row, "first_wait_at").split(" (").next().unwrap_or_default();
+        let told = format!("{} in {function}", text(row, "object"));
+        ensure!(sums(&answers[3]).contains_key(&told), "{told} is not in {:?}", answers[3]);
+    }
+    let of_lock = &by_object["queue_lock"];
+    ensure!(sums(&answers[4]) == BTreeMap::from([("push_item".to_owned(), vec![of_lock[0]])]), "{:?}", answers[4]);
+    let places = sums(&answers[5]);
+    ensure!(places.keys().all(|place| place.contains("convoy.c:")), "{places:?}");
+    let wakers = sums(&answers[6]);
+    ensure!(wakers.keys().any(|waker| waker.starts_with("worker-")), "{wakers:?}");
+    let summary = recording.report(&["summary"])?;
+    ensure!(sums(&answers[7])["cpu"] == [number(&summary, "cpu_ns")?], "{:?} of {}", answers[7], summary["cpu_ns"]);
+    let runnable: f64 = threads.values().map(|times| times[1]).sum();
+    ensure!(sums(&answers[8])["runnable"] == [runnable], "{:?} of {runnable}", answers[8]);
+    ensure!(sums(&answers[9]).keys().eq(["futex"]), "{:?}", answers[9]);
+    Ok(())
+}
+
+fn pauses_are_left_out() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &[], &[&sample("announce")?, "pauses", "100"])?;
+    let script = script(&recording, folder.path())?;
+    let tasks = "select task, count(*), sum(duration_ns) from tasks group by 1";
+    let values = "select counter, count(*) from counters group by 1";
+    let answers = ask(&script, &[WAITS_BY_OBJECT, THREADS, tasks, values])?;
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    let by_object = reported(&waits, name_of("object"), &["wait_ns", "wait_count"])?;
+    ensure!(sums(&answers[0]) == by_object, "{answers:?}\n{by_object:?}");
+    let name = |row: &Value| format!("{} {}", text(row, "name"), row["tid"]);
+    let threads = reported(&recording.rows(&["threads"])?, name, &["running_ns", "runnable_ns", "waiting_ns"])?;
+    ensure!(sums(&answers[1]) == threads, "{answers:?}\n{threads:?}");
+    ensure!(sums(&answers[2]).values().any(|sums| sums[0] > 0.0) && !answers[3].is_empty(), "{answers:?}");
+    Ok(())
+}
+
+fn tables_that_are_missing_are_empty() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &[], &[&sample("convoy")?])?;
+    let columns = VIEWS.map(|view| format!("select column_name, 1 from (describe {view})"));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let whole = ask(&script(&recording, folder.path())?, &columns)?;
+    for entry in fs::read_dir(recording.path().join("tables"))? {
+        let path = entry?.path();
+        if !["threads.parquet", "processes.parquet"].iter().any(|kept| path.ends_with(kept)) {
+            fs::remove_file(path)?;
+        }
+    }
+    let script = script(&recording, folder.path())?;
+    ensure!(ask(&script, &columns)? == whole, "other columns");
+    let counts = VIEWS.map(|view| format!("select '{view}', count(*) from {view}"));
+    let answers = ask(&script, &counts.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let filled: Vec<String> =
+        answers.iter().flat_map(|rows| sums(rows)).filter(|(_, count)| count[0] > 0.0).map(|(view, _)| view).collect();
+    ensure!(filled == ["processes", "threads"], "{filled:?}");
+    Ok(())
+}
+
+fn a_script_takes_no_question() -> Result<()> {
+    for words in
+        [&["--filter", "object=queue_lock"][..], &["--time-range", "0s-1s"], &["--include-idle"], &["--weight", "cpu"]]
+    {
+        let output = run_dwell(&[&["export", "sql"], words].concat())?;
+        ensure!(output.code() == 2 && output.stdout.is_empty(), "{words:?}: {} {}", output.code(), output.stderr);
+    }
+    Ok(())
+}
