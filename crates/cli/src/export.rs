@@ -13,7 +13,8 @@ use flate2::write::GzEncoder;
 use crate::args::{ExportArgs, ExportFormat, ExportWeight};
 use crate::error::{Hinted, Result};
 use crate::report::newest_result;
-use crate::{output, reading, sql_script, terminal};
+use crate::sql::script;
+use crate::{output, reading, terminal};
 
 /// Writes what the command line asks for.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -24,13 +25,13 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     let query = args.question.query()?;
     refuse_classes(args, &query)?;
     if args.format == ExportFormat::Sql {
-        sql_script::refuse_question(&query)?;
+        script::refuse_question(&query)?;
     }
     let result = result_path(args)?;
     let target = target(args, &result);
     let folder = reading::open(&result, target.as_deref())?;
     if args.format == ExportFormat::Sql {
-        return sql_script::write(&folder, target.as_deref());
+        return script::write(&folder, target.as_deref());
     }
     let binary = args.format.is_binary();
     let begun = Cell::new(false);

@@ -1,4 +1,4 @@
-//! `dwell export sql`: what DuckDB answers about the views is what the reports say, and docs/recipes/sql.md runs.
+//! `dwell export sql` and `dwell sql`: what DuckDB answers about the views is what the reports say, and docs/recipes/sql.md runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
 use crate::recording::{
-    Recording, Running, collect, needs_program, needs_recording, number, root, run_dwell, sample, text,
+    Output, Recording, Running, collect, dwell, needs_program, needs_recording, number, root, run_dwell, sample, text,
 };
 
 /// Every view of the script.
@@ -79,6 +79,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("sql::tables_that_are_missing_are_empty", tables_that_are_missing_are_empty),
         Case::new("sql::a_script_takes_no_question", a_script_takes_no_question),
         Case::new("sql::the_page_runs", the_page_runs),
+        Case::new("sql::without_the_library_a_command_is_said", without_the_library_a_command_is_said),
+        Case::new("sql::a_query_is_answered", a_query_is_answered),
     ]
 }
 
@@ -313,5 +315,74 @@ fn page_adds_up(recording: &Recording, queries: &[&Value]) -> Result<()> {
         let sum = column_sum(query, column)?;
         ensure!(sum == reported && sum > 0.0, "question {}: {sum} of {reported}", query + 1);
     }
+    Ok(())
+}
+
+/// DuckDB's library: the one that DWELL_DUCKDB names, else the one in a package of npm, below the target folder.
+fn library() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("DWELL_DUCKDB") {
+        return Ok(named.into());
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-library");
+    let library = folder.join("package/libduckdb.so");
+    if !library.is_file() {
+        fs::create_dir_all(&folder)?;
+        let mut pack = Command::new(needs_program("npm")?);
+        pack.args(["pack", "--silent", "@duckdb/node-bindings-linux-x64"]).current_dir(&folder);
+        Running::start(&mut pack)?.finish_within(INSTALLING)?;
+        let unpack = ["-c", "tar -xzf duckdb-node-bindings-*.tgz && rm duckdb-node-bindings-*.tgz"];
+        Running::start(Command::new("sh").args(unpack).current_dir(&folder))?.finish_within(INSTALLING)?;
+    }
+    if library.is_file() { Ok(library) } else { Err(Skip("npm has no library of DuckDB".into()).into()) }
+}
+
+/// `dwell sql` of a recording, with this library.
+fn query(recording: &Recording, library: &Path, words: &[&str]) -> Result<Output> {
+    let path = recording.path().display().to_string();
+    let mut command = dwell(&[&["sql", words[0], &path], &words[1..]].concat());
+    Running::start(command.env("DWELL_DUCKDB", library))?.finish()
+}
+
+fn without_the_library_a_command_is_said() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &[], &[&sample("sleep")?])?;
+    let output = query(&recording, Path::new("/nonexistent/libduckdb.so"), &["select 1"])?;
+    ensure!(output.code() == 1 && output.stdout.is_empty(), "{} {}", output.code(), output.stdout);
+    ensure!(output.stderr.starts_with("error: DuckDB's library cannot be loaded: "), "{}", output.stderr);
+    ensure!(
+        output.stderr.contains("hint: dwell export sql ") && output.stderr.lines().count() == 2,
+        "{}",
+        output.stderr
+    );
+    Ok(())
+}
+
+fn a_query_is_answered() -> Result<()> {
+    let library = library()?;
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &[], &[&sample("convoy")?])?;
+    let output = query(&recording, &library, &[WAITS_BY_OBJECT, "--format", "json"])?;
+    ensure!(output.code() == 0, "{}", output.stderr);
+    let answer: Value = serde_json::from_str(&output.stdout)?;
+    let rows = answer["rows"].as_array().context("no rows")?;
+    let told = reported(rows, name_of("object"), &["sum(wait_ns)", "count_star()"])?;
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    let by_object = reported(&waits, name_of("object"), &["wait_ns", "wait_count"])?;
+    ensure!(told == by_object, "{told:?}\n{by_object:?}");
+    let longest = "select object, wait_ns from waits where object = 'queue_lock' order by wait_ns desc;";
+    let csv = query(&recording, &library, &[longest, "--format", "csv"])?.stdout;
+    let of_line = |line: &str| line.split_once(',')?.1.parse::<u64>().ok();
+    let lengths: Vec<u64> = csv.lines().skip(1).filter_map(of_line).collect();
+    ensure!(lengths.len() as f64 == by_object["queue_lock"][1] && lengths.is_sorted_by(|a, b| a >= b), "{csv}");
+    let views = query(&recording, &library, &["show tables"])?.stdout;
+    let listed: BTreeMap<&str, ()> = views.lines().skip(1).map(|view| (view, ())).collect();
+    ensure!(VIEWS.iter().all(|view| listed.contains_key(view)) && listed.len() == VIEWS.len(), "{views}");
+    let output = query(&recording, &library, &["selec 1"])?;
+    ensure!(output.code() == 1 && output.stderr.contains("the query fails"), "{}", output.stderr);
+    // What a query writes, it would write with the rights of who only wants to read a result.
+    let written = folder.path().join("written.csv");
+    let words = format!("select 1) as asked; copy (select 1) to '{}'; select * from (select 1", written.display());
+    let output = query(&recording, &library, &[&words])?;
+    ensure!(output.code() == 1 && !written.exists(), "{} {}", output.stdout, output.stderr);
     Ok(())
 }

@@ -12,6 +12,13 @@ use crate::output;
 
 /// Writes it.
 pub fn write(folder: &ResultFolder, target: Option<&Path>) -> Result<ExitCode> {
+    let text = text(folder)?;
+    output::stream(target, false, |out| out.write_all(text.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The script.
+pub fn text(folder: &ResultFolder) -> Result<String> {
     let Manifest { trace_format, state, .. } = folder.manifest()?;
     if state != State::Finalized {
         return Err(dwell_store::Error::NotFinalized { path: folder.path().to_owned() }.into());
@@ -24,8 +31,9 @@ pub fn write(folder: &ResultFolder, target: Option<&Path>) -> Result<ExitCode> {
     };
     let present = |name: &str| tables.has_file(&format!("{name}.parquet"));
     let tables = ResultTables { folder: place, trace_format, present: &present };
-    output::stream(target, false, |out| sql::write(&tables, out))?;
-    Ok(ExitCode::SUCCESS)
+    let mut script = Vec::new();
+    sql::write(&tables, &mut script).map_err(Hinted::new)?;
+    Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
 /// A filter, a range or a mode has no place in it: queries ask.
