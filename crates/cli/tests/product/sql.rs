@@ -76,6 +76,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("sql::views_add_up", views_add_up),
         Case::new("sql::pauses_are_left_out", pauses_are_left_out),
+        Case::new("sql::sockets_add_up", sockets_add_up),
         Case::new("sql::tables_that_are_missing_are_empty", tables_that_are_missing_are_empty),
         Case::new("sql::a_script_takes_no_question", a_script_takes_no_question),
         Case::new("sql::the_page_runs", the_page_runs),
@@ -223,6 +224,30 @@ fn pauses_are_left_out() -> Result<()> {
     let threads = reported(&recording.rows(&["threads"])?, name, &["running_ns", "runnable_ns", "waiting_ns"])?;
     ensure!(sums(&answers[1]) == threads, "{answers:?}\n{threads:?}");
     ensure!(sums(&answers[2]).values().any(|sums| sums[0] > 0.0) && !answers[3].is_empty(), "{answers:?}");
+    Ok(())
+}
+
+fn sockets_add_up() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = recording(&folder, &["--analyze", "threading,sockets"], &[&sample("tcp_commands")?])?;
+    let script = script(&recording, folder.path())?;
+    let answers = ask(
+        &script,
+        &[
+            "select local, sum(wait_ns), count(*) from socket_waits group by 1",
+            "select local, sum(part.ns) from (select local, unnest(causes) as part from socket_waits) group by 1",
+            "select local || ' ' || protocol, sends, receives, bytes_sent, bytes_received from sockets",
+        ],
+    )?;
+    let sockets = recording.rows(&["sockets"])?;
+    let waited: Vec<Value> = sockets.iter().filter(|row| row["wait_count"].as_u64() > Some(0)).cloned().collect();
+    let waits = reported(&waited, name_of("local"), &["wait_ns", "wait_count"])?;
+    ensure!(sums(&answers[0]) == waits && waits.len() == 2, "{:?}\n{waits:?}", answers[0]);
+    let causes = reported(&waited, name_of("local"), &["wait_ns"])?;
+    ensure!(sums(&answers[1]) == causes, "{:?}\n{causes:?}", answers[1]);
+    let name = |row: &Value| format!("{} {}", text(row, "local"), text(row, "protocol"));
+    let used = reported(&sockets, name, &["sends", "receives", "bytes_sent", "bytes_received"])?;
+    ensure!(sums(&answers[2]) == used, "{:?}\n{used:?}", answers[2]);
     Ok(())
 }
 
