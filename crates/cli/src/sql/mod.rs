@@ -45,8 +45,9 @@ pub fn run(args: &SqlArgs) -> Result<ExitCode> {
 fn no_library(why: &str, result: &Path) -> Hinted {
     let script =
         format!("dwell export sql {} -o views.sql && duckdb -init views.sql", shell_word(&result.to_string_lossy()));
-    Hinted::new(format!("DuckDB's library cannot be loaded: {why}"))
-        .hint(format!("{script} does the same with the program duckdb; {NAMED_BY}=FILE names the library"))
+    Hinted::new(format!("DuckDB's library cannot be loaded: {why}")).hint(format!(
+        "{script} does the same with the program duckdb (pip install duckdb-cli); {NAMED_BY}=FILE names the library"
+    ))
 }
 
 /// Names and types of the query's columns, then its rows as texts: of JSON for JSON, else as DuckDB writes values.
