@@ -50,6 +50,7 @@ pub use question::windows::elapsed_ns;
 pub use reports::{COLUMNS, Report, compare, report, report_of};
 pub use sentences::SENTENCES;
 pub use stacks::call_stacks::CallStacks;
+pub use stacks::own_code;
 pub use study::latency;
 pub use study::sockets::socket_lengths;
 pub use tables::columns::ColumnDef;

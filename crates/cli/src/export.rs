@@ -13,6 +13,7 @@ use flate2::write::GzEncoder;
 use crate::args::{ExportArgs, ExportFormat, ExportWeight};
 use crate::error::{Hinted, Result};
 use crate::report::newest_result;
+use crate::sql::script;
 use crate::{output, reading, terminal};
 
 /// Writes what the command line asks for.
@@ -23,9 +24,15 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     }
     let query = args.question.query()?;
     refuse_classes(args, &query)?;
+    if args.format == ExportFormat::Sql {
+        script::refuse_question(&query)?;
+    }
     let result = result_path(args)?;
     let target = target(args, &result);
     let folder = reading::open(&result, target.as_deref())?;
+    if args.format == ExportFormat::Sql {
+        return script::write(&folder, target.as_deref());
+    }
     let binary = args.format.is_binary();
     let begun = Cell::new(false);
     dwell_analyze::answered(&folder, |trace| {
@@ -77,6 +84,7 @@ fn write(args: &ExportArgs, fold: &Fold<'_>, target: Option<&Path>, out: &mut dy
         }
         ExportFormat::Firefox => firefox::write(fold, out),
         ExportFormat::Perfetto => perfetto::write(fold, out),
+        ExportFormat::Sql => Ok(()), // written before, without a fold
     }
 }
 

@@ -8,77 +8,8 @@ use dwell_store::Trace;
 
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
+use crate::stacks::own_code::{is_interpreter, is_standard_code, is_system_module, is_trampoline};
 use crate::stacks::project::project_of;
-
-/// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
-const SYSTEM_LIBRARIES: &[&str] = &[
-    "libc",
-    "libm",
-    "libpthread",
-    "libdl",
-    "librt",
-    "libresolv",
-    "ld-linux-x86-64",
-    "ld-musl-x86_64",
-    "libstdc++",
-    "libgcc_s",
-    "libc++",
-    "libc++abi",
-    "libgomp",
-    "libomp",
-    "libiomp5",
-    "libtbb",
-    "libatomic",
-    "libunwind",
-    "libasan",
-    "libtsan",
-    "libubsan",
-    "libmpi",
-    "libmpich",
-    "libmpi_mpifh",
-    "libmpi_cxx",
-    "libopen-pal",
-    "libopen-rte",
-    "libpmix",
-    "libucp",
-    "libuct",
-    "libucs",
-    "libpsm2",
-    "libinfinipath",
-    "libfabric",
-];
-/// How the names of Open MPI's modules begin.
-const MPI_MODULE: &str = "mca_";
-
-/// How the files of interpreters are called, whose functions the program's own code runs in: `python3.11`,
-/// `libpython3.12.so.1.0`.
-const INTERPRETERS: &[&str] = &["python3", "libpython3"];
-/// Where the sources of Python's standard library lie, and how what it does not have in files is called.
-const PYTHON_LIBRARY: &str = "/lib/python3";
-const PYTHON_NATIVE: &str = "/lib-dynload/";
-const PYTHON_PACKAGES: &str = "-packages/";
-const PYTHON_FROZEN: &str = "<frozen ";
-
-/// Where the sources of standard libraries lie that are compiled into programs.
-const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
-/// How their functions' names begin, for want of sources.
-const STANDARD_NAMES: &[&str] = &[
-    "std::",
-    "core::",
-    "alloc::",
-    "__gthread_",
-    "__gnu_cxx::",
-    "<std::",
-    "<core::",
-    // Go's, as far as threads wait in them.
-    "runtime.",
-    "runtime/",
-    "internal/",
-    "syscall.",
-    "os.(*File).",
-    "net.(*",
-    "sync.(*",
-];
 
 /// A row of the functions that this query tells apart: name and module.
 pub type FunctionId = u32;
@@ -260,9 +191,7 @@ impl<'t> CallStacks<'t> {
         self.frame(stack).is_some_and(|frame| {
             let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
             let python = self.trace.frames.python[frame];
-            (python && is_python_library(file))
-                || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
-                || STANDARD_NAMES.iter().any(|start| name.starts_with(start))
+            is_standard_code(file, name, python)
         })
     }
 
@@ -319,72 +248,11 @@ fn frames_of(trace: &Trace, belongs: fn(&str) -> bool, kernel: bool) -> Vec<bool
     frames.map(|(module, in_kernel)| (*in_kernel && kernel) || of_module(module)).collect()
 }
 
-/// Whether the file is an interpreter, or a native part of its standard library.
-fn is_interpreter(path: &str) -> bool {
-    let base = path.rsplit('/').next().unwrap_or(path);
-    let program = INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py");
-    program || (path.contains(PYTHON_LIBRARY) && path.contains(PYTHON_NATIVE))
-}
-
-/// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
-fn is_trampoline(path: &str) -> bool {
-    path.strip_prefix("[jit] ").is_some_and(is_interpreter)
-}
-
-fn is_python_library(file: &str) -> bool {
-    file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
-}
-
-/// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
-const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];
-
-/// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
-fn is_system_module(path: &str) -> bool {
-    let base = path.rsplit('/').next().unwrap_or(path);
-    let stem = base.split(".so").next().unwrap_or(base);
-    let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
-    KERNEL_MODULES.contains(&base)
-        || is_interpreter(path)
-        || (base.contains(".so") && (SYSTEM_LIBRARIES.contains(&stem) || stem.starts_with(MPI_MODULE)))
-}
-
 #[cfg(test)]
 mod tests {
     use dwell_store::tables::{FrameRow, ModuleRow, StackRow};
 
     use super::*;
-
-    #[test]
-    fn system_libraries_are_known_by_their_base_name() {
-        for path in [
-            "[kernel]",
-            "/lib/x86_64-linux-gnu/libc.so.6",
-            "/lib64/libpthread-2.31.so",
-            "/opt/libtbb.so.12",
-            "/usr/lib/openmpi/lib/openmpi3/mca_btl_vader.so",
-        ] {
-            assert!(is_system_module(path), "{path}");
-        }
-        for path in [
-            "/usr/bin/python3.11",
-            "/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0",
-            "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so",
-        ] {
-            assert!(is_system_module(path) && is_interpreter(path), "{path}");
-        }
-        for path in [
-            "/srv/python3.py",
-            "/usr/lib/python3/dist-packages/app.py",
-            "/usr/bin/libc",
-            "/usr/lib/libavcodec.so.59",
-            "/srv/app",
-            "",
-            "[jit] node",
-            "[anon]",
-        ] {
-            assert!(!is_system_module(path), "{path}");
-        }
-    }
 
     /// A trace with one stack: module and function of each frame, root first; `py` in front of a Python function.
     fn stack_of(frames: &[(&str, &str)]) -> (Trace, StackId) {

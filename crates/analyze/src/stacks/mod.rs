@@ -8,6 +8,7 @@ pub mod collectors;
 pub mod frames;
 pub mod idle;
 pub mod object;
+pub mod own_code;
 pub mod project;
 pub mod spin;
 pub mod tasks;

@@ -18,7 +18,9 @@ Examples:
   dwell export firefox r000th --time-range 1.5s-3s
                     # for https://profiler.firefox.com: r000th.profile.json.gz
   dwell export perfetto r000th
-                    # for https://ui.perfetto.dev: r000th.pftrace";
+                    # for https://ui.perfetto.dev: r000th.pftrace
+  dwell export sql r000th -o views.sql && duckdb -init views.sql
+                    # for SQL: select object, sum(wait_ns) from waits group by 1";
 
 /// Options of `dwell export`.
 #[derive(Args, Debug)]
@@ -35,8 +37,8 @@ pub struct ExportArgs {
     /// For `folded`: what the numbers are [default: cpu].
     #[arg(long, value_enum, help_heading = "How to count")]
     pub weight: Option<ExportWeight>,
-    /// Write to this file, whole or not at all; - is standard output [default: folded and speedscope to standard
-    /// output, the others to a file here that is called as the result].
+    /// Write to this file, whole or not at all; - is standard output [default: folded, speedscope and sql to
+    /// standard output, the others to a file here that is called as the result].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
@@ -55,13 +57,15 @@ pub enum ExportFormat {
     Firefox,
     /// Binary: who ran on which CPU, waits with arrows from their wakers, samples, for https://ui.perfetto.dev.
     Perfetto,
+    /// Text: a script of views over the result's tables, for DuckDB.
+    Sql,
 }
 
 impl ExportFormat {
     /// How the name of the file ends that is written where none is named; none: it goes to standard output.
     pub fn usual_ending(self) -> Option<&'static str> {
         match self {
-            Self::Folded | Self::Speedscope => None,
+            Self::Folded | Self::Speedscope | Self::Sql => None,
             Self::Pprof => Some("pb.gz"),
             Self::Firefox => Some("profile.json.gz"),
             Self::Perfetto => Some("pftrace"),

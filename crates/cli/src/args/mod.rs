@@ -25,6 +25,7 @@ mod question;
 mod report;
 mod report_words;
 mod source;
+mod sql;
 mod start_at;
 mod suggestions;
 mod target;
@@ -62,6 +63,7 @@ pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};
 use source::SOURCE_EXAMPLES;
 pub use source::{AssemblySyntax, SourceArgs, SourcePart};
+pub use sql::SqlArgs;
 pub use start_at::StartAt;
 pub use suggestions::{Refused, explain};
 pub use target::SshTarget;
@@ -135,6 +137,9 @@ pub enum Command {
     /// Write a result as other tools read it.
     #[command(arg_required_else_help = true, after_help = export::EXAMPLES)]
     Export(Box<ExportArgs>),
+    /// Ask a result a question in SQL, with DuckDB's library where there is one.
+    #[command(arg_required_else_help = true, after_help = sql::EXAMPLES)]
+    Sql(SqlArgs),
     /// Show a function's source lines and machine code, with the time spent at each.
     #[command(
         arg_required_else_help = true,

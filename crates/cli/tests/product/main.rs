@@ -60,6 +60,7 @@ mod soak;
 mod sockets;
 mod sockets_diagnosed;
 mod source;
+mod sql;
 mod survival;
 mod sustained;
 mod symbols;
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
     cases.extend(remote::cases());
     cases.extend(merge::cases());
     cases.extend(export::cases());
+    cases.extend(sql::cases());
     cases.extend(mcp::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());

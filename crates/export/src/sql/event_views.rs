@@ -1,0 +1,209 @@
+//! Views of what threads did over time: intervals off the CPU, samples, delays, and what the program announced.
+
+use dwell_model::{CounterKind, Delay, MarkerScope, ObjectType, Outcome, Reason, TaskKind, WakerKind};
+
+use super::program_views::thread_columns;
+use super::view_def::{ViewColumn, ViewDef, column, quoted, words};
+
+/// These views.
+pub fn all() -> Vec<ViewDef> {
+    vec![switches(), waits(), samples(), delays(), tasks(), markers(), counters()]
+}
+
+/// Which stack an event has, where `stacks` is joined.
+fn stack_columns() -> Vec<ViewColumn> {
+    vec![
+        column(
+            "function",
+            "stacks.function",
+            "The innermost function of the program's own: neither the system's nor a standard library's.",
+        ),
+        column("place", "stacks.place", "Its place, file:line."),
+        column("stack", "stacks.functions", "The functions of the whole stack, the innermost first."),
+    ]
+}
+
+fn switches() -> ViewDef {
+    let mut columns = vec![
+        column("start_ns", "off.start_ns", "When the thread left the CPU."),
+        column("wait_ns", "off.wait_ns", "Time until it was woken."),
+        column("runnable_ns", "off.runnable_ns", "Time in the run queue after that, until it ran."),
+        column("reason", words!(Reason, "off.reason"), "Why it left the CPU: waiting, preempted, yielded, starting."),
+    ];
+    columns.extend(thread_columns());
+    columns.extend([
+        column("object", waited_on(), "What it waited on."),
+        column("object_type", object_type(), "Type of the object."),
+        column("outcome", words!(Outcome, "off.outcome"), "How the wait ended."),
+        column("waker", "wakers.name", "Thread that woke it; null when no profiled one did."),
+        column("waker_tid", "wakers.tid", "Its number."),
+        column("waker_process", "waker_processes.name", "Its process."),
+        column("waker_kind", words!(WakerKind, "off.waker_kind"), "Who woke it."),
+        column("waker_function", "waker_stacks.function", "The own function that the waker was in."),
+        column("holder", "holders.name", "Thread that held the lock when the wait began, where that is known."),
+        column("holder_tid", "holders.tid", "Its number."),
+        column(
+            "syscall",
+            "case when off.syscall >= 0 then coalesce(calls.name, 'system call ' || off.syscall) end",
+            "System call that it was in.",
+        ),
+    ]);
+    columns.extend(stack_columns());
+    columns.extend([
+        column("cpu", "nullif(off.cpu, 65535)", "CPU that it then ran on; null when it did not run again."),
+        column(
+            "again",
+            "off.again",
+            "Whether it goes on with the wait before it: a call to take a lock was woken and did not get it.",
+        ),
+        column("thread_id", "off.thread", "Row of the thread."),
+        column("object_id", "off.object", "Row of the object."),
+        column("stack_id", "off.stack", "Row of the stack."),
+        column("waker_thread_id", "off.waker", "Row of the waker."),
+        column("holder_thread_id", "off.holder", "Row of the holder."),
+    ]);
+    let from = "raw.off_cpu as off
+  left join raw.threads as threads on threads.row_id = off.thread
+  left join raw.processes as processes on processes.row_id = threads.process
+  left join raw.objects as objects on objects.row_id = off.object
+  left join raw.threads as wakers on wakers.row_id = off.waker
+  left join raw.processes as waker_processes on waker_processes.row_id = wakers.process
+  left join raw.threads as holders on holders.row_id = off.holder
+  left join raw.system_calls as calls on calls.number = off.syscall
+  left join stacks on stacks.stack_id = off.stack
+  left join stacks as waker_stacks on waker_stacks.stack_id = off.waker_stack";
+    ViewDef::new("switches", "One row per interval off the CPU: waits, preemption, yielding, starting.", from, columns)
+}
+
+/// The name of an interval's object, as the reports have it; none for an interval that is no wait.
+fn waited_on() -> String {
+    format!("case when off.reason = {} then coalesce(objects.name, '[no object]') end", Reason::Waiting.code())
+}
+
+/// The word of an interval's object, none for an interval that is no wait.
+fn object_type() -> String {
+    let kind = words!(ObjectType, "coalesce(objects.kind, 0)");
+    format!("case when off.reason = {} then {kind} end", Reason::Waiting.code())
+}
+
+/// The columns of `switches`, but for the reason, which is one.
+fn waits() -> ViewDef {
+    let all = switches().columns.into_iter().filter(|of| of.name != "reason");
+    let columns = all.map(|of| column(of.name, of.name, of.doc)).collect();
+    ViewDef::new(
+        "waits",
+        "One row per wait.",
+        format!("switches where reason = {}", quoted(Reason::Waiting.id())),
+        columns,
+    )
+}
+
+fn samples() -> ViewDef {
+    let mut columns = vec![
+        column("time_ns", "samples.time_ns", "When."),
+        column(
+            "cpu_ns",
+            "samples.weight_ns",
+            "Running time that it stands for; the sum of a thread is its running time.",
+        ),
+    ];
+    columns.extend(thread_columns());
+    columns.extend(stack_columns());
+    columns.extend([
+        column("leaf", "stacks.functions[1]", "The innermost function of all."),
+        column("cpu", "samples.cpu", "CPU that it ran on."),
+        column(
+            "estimated",
+            "samples.estimated",
+            "Whether it is no clock sample: it stands for running time where the thread last left the CPU.",
+        ),
+        column("thread_id", "samples.thread", "Row of the thread."),
+        column("stack_id", "samples.stack", "Row of the stack."),
+    ]);
+    let from = "raw.samples as samples
+  left join raw.threads as threads on threads.row_id = samples.thread
+  left join raw.processes as processes on processes.row_id = threads.process
+  left join stacks on stacks.stack_id = samples.stack";
+    ViewDef::new("samples", "One row per sample of a running thread.", from, columns)
+}
+
+fn delays() -> ViewDef {
+    let mut columns = vec![
+        column("start_ns", "delays.start_ns", "When it began."),
+        column("end_ns", "delays.end_ns", "When it ended."),
+        column("delay_ns", "delays.delay_ns", "How long it took."),
+        column("delay", words!(Delay, "delays.kind"), "What delayed the thread."),
+        column("source", "sources.name", "Who or what did it."),
+    ];
+    columns.extend(thread_columns());
+    columns.push(column("cpu", "delays.cpu", "CPU that it ended on."));
+    let from = "raw.delays as delays
+  left join raw.threads as threads on threads.row_id = delays.thread
+  left join raw.processes as processes on processes.row_id = threads.process
+  left join raw.delay_sources as sources on sources.row_id = delays.source";
+    ViewDef::new(
+        "delays",
+        "One row per delay of a thread that ran or could run (dwell collect latency).",
+        from,
+        columns,
+    )
+}
+
+fn tasks() -> ViewDef {
+    let mut columns = vec![
+        column("task_id", "tasks.row_id", "Its row."),
+        column("task", "types.name", "Its name."),
+        column("domain", "nullif(types.domain, '')", "Domain that it is in."),
+        column(
+            "kind",
+            words!(TaskKind, "types.kind"),
+            "Whether it is a task, a frame, a region, an event or a request.",
+        ),
+        column("start_ns", "tasks.start_ns", "When it began; 0 for one that was open when the collection began."),
+        column("end_ns", "tasks.end_ns", "When it ended, or the end of its thread or of the collection."),
+        column("duration_ns", "tasks.end_ns - tasks.start_ns", "How long it took."),
+        column("finished", "tasks.finished", "Whether its end was seen."),
+        column("parent_task_id", "tasks.parent", "Row of the task that it is nested in."),
+    ];
+    columns.extend(thread_columns());
+    columns.push(column("thread_id", "tasks.thread", "Row of the thread."));
+    let from = "raw.tasks as tasks
+  left join raw.task_types as types on types.row_id = tasks.task_type
+  left join raw.threads as threads on threads.row_id = tasks.thread
+  left join raw.processes as processes on processes.row_id = threads.process";
+    ViewDef::new("tasks", "One row per task, region, frame, event or request.", from, columns)
+}
+
+fn markers() -> ViewDef {
+    let mut columns = vec![
+        column("time_ns", "markers.time_ns", "When."),
+        column("marker", "types.name", "Its name."),
+        column("domain", "nullif(types.domain, '')", "Domain that it is in."),
+        column("scope", words!(MarkerScope, "markers.scope"), "Whom it concerns."),
+    ];
+    columns.extend(thread_columns());
+    let from = "raw.markers as markers
+  left join raw.task_types as types on types.row_id = markers.task_type
+  left join raw.threads as threads on threads.row_id = markers.thread
+  left join raw.processes as processes on processes.row_id = threads.process";
+    ViewDef::new("markers", "One row per instant that the program marked.", from, columns)
+}
+
+fn counters() -> ViewDef {
+    let mut columns = vec![
+        column("time_ns", "given.time_ns", "When."),
+        column("counter", "counters.name", "Name of the counter."),
+        column("domain", "nullif(counters.domain, '')", "Domain that it is in."),
+        column("value", "given.value", "The value from then on."),
+        column("unit", "nullif(counters.unit, '')", "Unit of the values."),
+        column("kind", words!(CounterKind, "counters.kind"), "Whether the values are set or added up."),
+        column("owner", "owners.name", "Process that the counter belongs to; null for the machine's."),
+    ];
+    columns.extend(thread_columns());
+    let from = "raw.counter_values as given
+  left join raw.counters as counters on counters.row_id = given.counter
+  left join raw.processes as owners on owners.row_id = counters.process
+  left join raw.threads as threads on threads.row_id = given.thread
+  left join raw.processes as processes on processes.row_id = threads.process";
+    ViewDef::new("counters", "One row per value that a counter took.", from, columns)
+}

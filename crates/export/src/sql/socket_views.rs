@@ -1,0 +1,64 @@
+//! Views of sockets and of the waits on them.
+
+use dwell_model::{SocketCause, SocketDirection, SocketProtocol};
+use dwell_store::tables::Sockets;
+use dwell_store::{ColumnDef, Table};
+
+use super::program_views::thread_columns;
+use super::view_def::{ViewColumn, ViewDef, column, words};
+
+/// These views.
+pub fn all() -> Vec<ViewDef> {
+    vec![sockets(), socket_waits()]
+}
+
+/// The columns of the table, with names for ids.
+fn sockets() -> ViewDef {
+    let mut columns = vec![column("socket_id", "sockets.row_id", "Its row.")];
+    columns.extend(Sockets::DEF.columns.iter().map(socket_column));
+    let from = "raw.sockets as sockets
+  left join raw.objects as objects on objects.row_id = sockets.object
+  left join raw.processes as processes on processes.row_id = sockets.process";
+    ViewDef::new("sockets", "One row per socket (--analyze sockets).", from, columns)
+}
+
+fn socket_column(of: &ColumnDef) -> ViewColumn {
+    match of.name {
+        "object" => column("object", "objects.name", "Its name as what threads waited on; null when none did."),
+        "process" => column("process", "processes.name", "Process that used it first."),
+        "peer" => column("peer_socket_id", "sockets.peer", "The other end's row when that is profiled too."),
+        "protocol" => column("protocol", words!(SocketProtocol, "sockets.protocol"), "Its protocol."),
+        name => column(name, format!("sockets.{name}"), of.doc),
+    }
+}
+
+fn socket_waits() -> ViewDef {
+    let cause = words!(SocketCause, "cause");
+    let causes = format!("raw.socket_waits as waits
+  left join raw.sockets as sockets on sockets.row_id = waits.socket
+  left join raw.objects as objects on objects.row_id = sockets.object
+  left join raw.threads as threads on threads.row_id = waits.thread
+  left join raw.processes as processes on processes.row_id = threads.process
+  left join (select wait, arg_max({cause}, cause_ns) as cause, list({{'cause': {cause}, 'ns': cause_ns}} order by cause_ns desc) as causes
+    from raw.socket_wait_causes group by wait) as explained on explained.wait = waits.row_id");
+    let mut columns = vec![
+        column("start_ns", "waits.start_ns", "When the thread left the CPU."),
+        column("wait_ns", "waits.wait_ns", "Time until it was woken."),
+    ];
+    columns.extend(thread_columns());
+    columns.extend([
+        column("socket_id", "waits.socket", "Row of the socket."),
+        column("object", "objects.name", "Name of the socket as what threads waited on."),
+        column("protocol", words!(SocketProtocol, "sockets.protocol"), "Its protocol."),
+        column("local", "sockets.local", "Its own address."),
+        column("remote", "sockets.remote", "Address of the other end."),
+        column("direction", words!(SocketDirection, "waits.direction"), "What the thread waited for."),
+        column("cause", "explained.cause", "The cause of most of the wait."),
+        column("causes", "explained.causes", "All causes with their time in ns, which add up to wait_ns."),
+        column("sends_before", "waits.sends_before", "Sends on the socket since the last receive: what is asked."),
+        column("bytes_before", "waits.bytes_before", "Bytes of these."),
+        column("bytes_after", "waits.bytes_after", "Bytes of the first call on the socket after the wait."),
+        column("thread_id", "waits.thread", "Row of the thread."),
+    ]);
+    ViewDef::new("socket_waits", "One row per wait on a socket, with its causes (--analyze sockets).", causes, columns)
+}
