@@ -113,6 +113,7 @@ export const sentencesJa: Record<string, string> = {
   "counter-meanwhile": "{counter} (待機の開始時の値) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。",
   "event-loop-blocked": "サンプルで分かる範囲では、ループの {turns} 回の反復が 10 ms 以上かかり、合計 {all}、最長 {longest}、中央値 {median} です (ほかの反復の中央値は {usual})。その時間のうち実行が {running}、待機が {waiting} で、{share} は {place} とその呼び出し先です。",
   "fine-grained-waits": "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。",
+  "fine-grained-others": "同じ場所で同じ種類のオブジェクト {objects} 個も同じように待機しています。",
   "thundering-herd": "{name} から平均 {threads} 個のスレッドが {times} 回同時に起床し、そのうち {share} はすぐにまた待機しました。",
   "spinning": "CPU 時間のうち {spin} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。",
   "thread-churn": "{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。",
