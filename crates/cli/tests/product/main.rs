@@ -68,6 +68,7 @@ mod system;
 mod task_probes;
 mod top;
 mod truth;
+mod tutorial;
 mod unprivileged;
 mod verdicts;
 
@@ -76,6 +77,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(names::cases());
+    cases.extend(tutorial::cases());
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
     cases.extend(bad_neighbours::cases());

@@ -69,25 +69,18 @@ fn served(trace: &Trace, threads: &BTreeSet<usize>) -> BTreeMap<usize, Vec<u64>>
     served
 }
 
-/// Whether the thread mostly ends a wait of another one between such a wait and its next row that waits.
+/// Whether the thread mostly ends a wait of another one between such a wait and its next one.
 fn serves_after(trace: &Trace, thread: usize, numbers: &[u32], served: &[u64]) -> bool {
     let rows = &trace.events().off_cpu;
-    let (mut waits, mut followed) = (0usize, 0usize);
-    let mut open: Option<u64> = None;
-    let mut close = |open: Option<u64>, until: u64, waits: &mut usize| {
-        let Some(since) = open else { return };
-        *waits += 1;
-        followed +=
-            usize::from(served.get(served.partition_point(|time| *time < since)).is_some_and(|time| *time <= until));
-    };
-    for row in rows.of(thread).filter(|row| rows.wait_ns(*row) > 0) {
-        close(open.take(), rows.start_ns(row), &mut waits);
-        if numbers.contains(&rows.key(row)) {
-            open = Some(rows.woken_ns(row));
-        }
+    let waits: Vec<usize> = rows.of(thread).filter(|row| rows.wait_ns(*row) > 0).collect();
+    let (mut paced, mut followed) = (0, 0);
+    for (at, row) in waits.iter().enumerate().filter(|(_, row)| numbers.contains(&rows.key(**row))) {
+        let until = waits.get(at + 1).map_or(trace.threads.end_ns[thread], |next| rows.start_ns(*next));
+        let first = served.partition_point(|time| *time < rows.woken_ns(*row));
+        paced += 1;
+        followed += usize::from(served.get(first).is_some_and(|time| *time <= until));
     }
-    close(open, trace.threads.end_ns[thread], &mut waits);
-    waits >= HABIT && followed as f64 >= SERVES * waits as f64
+    paced >= HABIT && followed as f64 >= SERVES * paced as f64
 }
 
 #[cfg(test)]
