@@ -67,7 +67,7 @@ const END_SHARE: f64 = 0.1;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
-/// Causes in the summary.
+/// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
 /// Parts of the path that are named.
 const ON_PATH: usize = 3;
@@ -168,6 +168,14 @@ impl CauseRow<'_> {
         }
     }
 
+    /// Whether the program did it, and not what else the machine ran.
+    fn is_of_program(&self) -> bool {
+        match self {
+            CauseRow::Wait(root) => root.cause.kind != CauseKind::RunQueue || root.cause.behind != NOTHING,
+            CauseRow::Queue(cause, _) => cause.reason == QueueReason::OwnThreads,
+        }
+    }
+
     fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
         match self {
             CauseRow::Wait(root) => row(fold, explanation, root),
@@ -225,7 +233,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
     let told = cause_rows(fold, &explanation, least);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
-    view.rows = told.iter().take(IN_SUMMARY).map(|told| told.row(fold, &explanation)).collect();
+    let shown = shown_in_summary(&told);
+    view.rows = told[..shown].iter().map(|told| told.row(fold, &explanation)).collect();
     view.notes = accounts(&explanation);
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
@@ -238,11 +247,17 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
             queue = Word::Ns(explanation.run_queue.all_ns),
         );
         view.notes.push(sentence.into());
-    } else if told.len() > IN_SUMMARY {
-        let rest = told[IN_SUMMARY..].iter().map(CauseRow::ns).sum();
-        view.notes.push(say!(CAUSES_CUT, causes = told.len() - IN_SUMMARY, wait = Word::Ns(rest)).into());
+    } else if told.len() > shown {
+        let rest = told[shown..].iter().map(CauseRow::ns).sum();
+        view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     InSummary { causes: view, account: account(&explanation) }
+}
+
+/// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.
+fn shown_in_summary(told: &[CauseRow<'_>]) -> usize {
+    let own = told.iter().enumerate().filter(|(_, told)| told.is_of_program());
+    own.map(|(at, _)| at + 1).nth(IN_SUMMARY - 1).unwrap_or(told.len())
 }
 
 fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Row {
