@@ -5,7 +5,7 @@ use std::fs::File;
 
 use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
-use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadRef};
+use object::{LittleEndian, Object as _, ObjectSection as _, ReadRef};
 
 use crate::error::{Error, Result};
 use dwell_files::{BoundedFile, section_data};
@@ -168,9 +168,7 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
 
     /// Where Go's code begins: `runtime.text`, or `.text` where Go's own linker has put nothing else there.
     pub fn go_text(&self) -> Option<u64> {
-        let symbol = self.file.symbols().find(|symbol| symbol.name_bytes() == Ok(b"runtime.text"));
-        let of_section = || self.file.section_by_name(".text").filter(|_| self.file.section_by_name(".init").is_none());
-        symbol.map(|symbol| symbol.address()).or_else(|| of_section().map(|section| section.address()))
+        dwell_pclntab::text_start(&self.file)
     }
 
     /// The code from link-time address `start` to `end`.

@@ -1,19 +1,18 @@
 //! Unwind rows of Go code, from the table that Go's own tracebacks use (`.gopclntab`): it is in every Go binary, stripped
 //! or not, while `.eh_frame` does not cover Go and `.debug_frame` is often stripped.
 //!
-//! Layout of Go 1.18 and later (`src/debug/gosym/pclntab.go`, `src/runtime/symtab.go`); an older one gives no rows, and its
+//! A table from before Go 1.18 gives no rows, and its
 //! stacks are walked by frame pointers, which Go keeps. Where the runtime changes stacks for a call (`systemstack`,
 //! `asmcgocall`), the frame pointer leads back to the goroutine's. On `mcall` and `morestack` that stack is left for good:
 //! the scheduler's ends there, as in Go's own tracebacks.
 
+use dwell_pclntab::{CodeValue, FunctionTable, GoFunction, SECTIONS};
 use object::ReadRef;
 
 use crate::cfi::{Extent, Function, Functions};
 use crate::elf::Elf;
 use crate::row::{Row, Rule, Step};
 
-const MAGIC_1_18: u32 = 0xffff_fff0;
-const MAGIC_1_20: u32 = 0xffff_fff1;
 /// `abi.FuncFlagTopFrame`, `…SPWrite`, `…Asm`.
 const TOP_FRAME: u8 = 1;
 const SP_WRITE: u8 = 2;
@@ -29,22 +28,23 @@ const PROLOGUES: [&[u8]; 4] = [&[0x55], &[0x49, 0x3b, 0x66], &[0x4c, 0x8d, 0x64]
 
 /// The rows of all Go functions; none when the file has no such table or one that is not understood.
 pub(crate) fn read<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, extent: Extent) -> Option<Functions> {
-    read_table(&elf.section_bytes(".gopclntab").or_else(|| elf.section_bytes(".data.rel.ro.gopclntab"))?, elf, extent)
+    read_table(&SECTIONS.iter().find_map(|name| elf.section_bytes(name))?, elf, extent)
 }
 
 fn read_table<'data, R: ReadRef<'data>>(bytes: &[u8], elf: &Elf<'data, R>, extent: Extent) -> Option<Functions> {
-    let table = Table::parse(bytes, elf)?;
+    let table = FunctionTable::parse(bytes, || elf.go_text())?;
     let mut found = Functions::default();
     let (mut last, mut rows) = (0, Vec::new());
-    for number in 0..table.count {
-        let (start, end, at) = table.function(number)?;
+    for number in 0..table.count() {
+        let function = table.function(number)?;
+        let GoFunction { start, end, .. } = function;
         if start < last || start < extent.base || end > extent.end || start >= end {
             found.skipped += 1;
             continue;
         }
         last = end; // two functions may share their rows, but no code
         rows.clear();
-        if table.rows(elf, extent, (start, end, at), &mut rows).is_none() {
+        if rows_of(&table, (elf, extent), function, &mut rows).is_none() {
             found.skipped += 1;
             continue;
         }
@@ -57,122 +57,45 @@ fn read_table<'data, R: ReadRef<'data>>(bytes: &[u8], elf: &Elf<'data, R>, exten
     (!found.functions.is_empty()).then_some(found)
 }
 
-struct Table<'b> {
-    bytes: &'b [u8],
-    text: u64,
-    count: usize,
-    names: usize,
-    deltas: usize,
-    functions: usize,
-    /// Where a function's flags are in its description: Go 1.20 added the line on which it begins.
-    flags: usize,
-}
-
-impl<'b> Table<'b> {
-    fn parse<'data, R: ReadRef<'data>>(bytes: &'b [u8], elf: &Elf<'data, R>) -> Option<Self> {
-        let flags = match u32_at(bytes, 0)? {
-            MAGIC_1_18 => 37,
-            MAGIC_1_20 => 41,
-            _ => return None,
+/// Appends the rows of a function; none for what is no function.
+fn rows_of<'data, R: ReadRef<'data>>(
+    table: &FunctionTable<'_>,
+    (elf, extent): (&Elf<'data, R>, Extent),
+    function: GoFunction,
+    rows: &mut Vec<Row>,
+) -> Option<()> {
+    let GoFunction { start, end, .. } = function;
+    let flags = table.flags(function)?;
+    let pc = |address: u64| u32::try_from(address - extent.base).ok();
+    let name = table.name(function, NAME_BYTES)?;
+    let base_name = name.strip_suffix(b".abi0").unwrap_or(name);
+    let handler = base_name.starts_with(b"runtime.sigtramp") || base_name.starts_with(b"runtime.cgoSigtramp");
+    if is_trampoline(name) || (flags & TOP_FRAME != 0 && !handler) {
+        let rule = if is_trampoline(name) { Rule::Signal } else { Rule::End };
+        rows.push(Row { pc: pc(start)?, step: Step::of(rule) });
+        return Some(());
+    }
+    if !table.has(function, CodeValue::FrameSize)? {
+        return Some(()); // a mark, no function
+    }
+    let special = flags & (SP_WRITE | ASSEMBLY) != 0;
+    let code = special.then(|| elf.code(start, end)).flatten().unwrap_or_default();
+    let keeps_rbp = flags & ASSEMBLY == 0 || PROLOGUES.iter().any(|prologue| code.starts_with(prologue));
+    table.for_each_value(function, CodeValue::FrameSize, |address, size| {
+        let rbp = if keeps_rbp && size >= 8 { -2 } else { 0 };
+        let step = match size {
+            0.. if size % 8 == 0 => Step { rule: Rule::Rsp, cfa: size / 8 + 1, rbp },
+            _ => Step::of(Rule::Unsupported), // vfork's caller has its return address in a register
         };
-        let understood = bytes.get(6..8)? == [1, 8];
-        let offset = |number: usize| usize::try_from(u64_at(bytes, 8 + 8 * number)?).ok();
-        let table = Self {
-            bytes,
-            // Go 1.26 and position-independent programs do not write it here.
-            text: match u64_at(bytes, 24)? {
-                0 => elf.go_text()?,
-                text => text,
-            },
-            count: offset(0)?,
-            names: offset(3)?,
-            deltas: offset(6)?,
-            functions: offset(7)?,
-            flags,
-        };
-        let fits = table.count.checked_mul(8)?.checked_add(table.functions)? <= bytes.len();
-        (understood && fits).then_some(table)
+        rows.push(Row { pc: pc(address)?, step });
+        (rows.len() <= MOST_ROWS).then_some(())
+    })?;
+    if flags & SP_WRITE != 0 {
+        let for_good = base_name == b"runtime.mcall" || base_name.starts_with(b"runtime.morestack");
+        let step = if for_good { Step::of(Rule::End) } else { Step { rule: Rule::StackSwitch, cfa: 2, rbp: -2 } };
+        switch_stacks(code, pc(start)?, step, for_good || base_name != b"runtime.systemstack", rows);
     }
-
-    /// Start, end and the place of the description of a function.
-    fn function(&self, number: usize) -> Option<(u64, u64, usize)> {
-        let entry = self.functions + 8 * number;
-        let address = |at| self.text.checked_add(u64::from(u32_at(self.bytes, at)?));
-        let place = self.functions.checked_add(u32_at(self.bytes, entry + 4)? as usize)?;
-        Some((address(entry)?, address(entry + 8)?, place))
-    }
-
-    fn name(&self, function: usize) -> Option<&'b [u8]> {
-        let start = self.names.checked_add(u32_at(self.bytes, function + 4)? as usize)?;
-        let rest = self.bytes.get(start..)?;
-        rest.get(..NAME_BYTES).unwrap_or(rest).split(|byte| *byte == 0).next()
-    }
-
-    fn rows<'data, R: ReadRef<'data>>(
-        &self,
-        elf: &Elf<'data, R>,
-        extent: Extent,
-        (start, end, place): (u64, u64, usize),
-        rows: &mut Vec<Row>,
-    ) -> Option<()> {
-        let flags = *self.bytes.get(place.checked_add(self.flags)?)?;
-        let pc = |address: u64| u32::try_from(address - extent.base).ok();
-        let name = self.name(place)?;
-        let base_name = name.strip_suffix(b".abi0").unwrap_or(name);
-        let handler = base_name.starts_with(b"runtime.sigtramp") || base_name.starts_with(b"runtime.cgoSigtramp");
-        if is_trampoline(name) || (flags & TOP_FRAME != 0 && !handler) {
-            let rule = if is_trampoline(name) { Rule::Signal } else { Rule::End };
-            rows.push(Row { pc: pc(start)?, step: Step::of(rule) });
-            return Some(());
-        }
-        let sizes = u32_at(self.bytes, place + 16)?;
-        if sizes == 0 {
-            return Some(()); // a mark, no function
-        }
-        let special = flags & (SP_WRITE | ASSEMBLY) != 0;
-        let code = special.then(|| elf.code(start, end)).flatten().unwrap_or_default();
-        let keeps_rbp = flags & ASSEMBLY == 0 || PROLOGUES.iter().any(|prologue| code.starts_with(prologue));
-        self.frame_sizes(start, end, sizes, |address, size| {
-            let rbp = if keeps_rbp && size >= 8 { -2 } else { 0 };
-            let step = match size {
-                0.. if size % 8 == 0 => Step { rule: Rule::Rsp, cfa: size / 8 + 1, rbp },
-                _ => Step::of(Rule::Unsupported), // vfork's caller has its return address in a register
-            };
-            rows.push(Row { pc: pc(address)?, step });
-            (rows.len() <= MOST_ROWS).then_some(())
-        })?;
-        if flags & SP_WRITE != 0 {
-            let for_good = base_name == b"runtime.mcall" || base_name.starts_with(b"runtime.morestack");
-            let step = if for_good { Step::of(Rule::End) } else { Step { rule: Rule::StackSwitch, cfa: 2, rbp: -2 } };
-            switch_stacks(code, pc(start)?, step, for_good || base_name != b"runtime.systemstack", rows);
-        }
-        Some(())
-    }
-
-    /// Calls `each`, until it gives `None`, with the first address and the size of the frame, without the return
-    /// address, for each stretch of code.
-    fn frame_sizes(
-        &self,
-        start: u64,
-        end: u64,
-        offset: u32,
-        mut each: impl FnMut(u64, i32) -> Option<()>,
-    ) -> Option<()> {
-        let mut at = self.deltas.checked_add(offset as usize)?;
-        let (mut address, mut size) = (start, -1_i32);
-        while address < end {
-            let delta = varint(self.bytes, &mut at)?;
-            if delta == 0 && address != start {
-                break;
-            }
-            let change = (delta >> 1).cast_signed() ^ -(delta & 1).cast_signed();
-            size = size.checked_add(change)?;
-            each(address, size)?;
-            let length = varint(self.bytes, &mut at).filter(|length| *length > 0)?;
-            address = address.checked_add(u64::from(length))?;
-        }
-        Some(())
-    }
+    Some(())
 }
 
 fn is_trampoline(name: &[u8]) -> bool {
@@ -198,27 +121,6 @@ fn switch_stacks(code: &[u8], start: u32, step: Step, to_end: bool, rows: &mut V
     rows.extend(kept);
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_le_bytes)
-}
-
-fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
-    let mut value = 0_u32;
-    for shift in (0..35).step_by(7) {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +129,7 @@ mod tests {
     fn table(count: u32, address: impl Fn(u32) -> u32) -> Vec<u8> {
         let functions = 72_u64; // the header's end
         let place = 8 * count + 4;
-        let mut bytes = MAGIC_1_20.to_le_bytes().to_vec();
+        let mut bytes = 0xffff_fff1_u32.to_le_bytes().to_vec();
         bytes.extend([0, 0, 1, 8]);
         let deltas = functions + u64::from(place) + 44;
         for word in [u64::from(count), 0, TEXT, deltas + 64, deltas, deltas, deltas, functions] {
@@ -261,28 +163,6 @@ mod tests {
         assert_eq!((honest.functions.len(), honest.rows.len(), honest.skipped), (4, 8, 0));
         let again = functions_of(&table(4, |number| number / 3 * 64)).expect("functions");
         assert!(again.functions.len() == 2 && again.rows.len() == 4 && again.skipped == 2, "{}", again.functions.len());
-    }
-
-    #[test]
-    fn flags_are_where_the_version_has_them() {
-        let rows_of = |magic: u32, at: usize| {
-            let mut bytes = table(2, |number| number * 64);
-            bytes[..4].copy_from_slice(&magic.to_le_bytes());
-            bytes[72 + 8 * 2 + 4 + at] = TOP_FRAME;
-            functions_of(&bytes).expect("functions").rows.len()
-        };
-        // A function on which stacks end has one row.
-        assert_eq!((rows_of(MAGIC_1_18, 37), rows_of(MAGIC_1_20, 41)), (2, 2));
-        assert_eq!((rows_of(MAGIC_1_18, 41), rows_of(MAGIC_1_20, 37)), (4, 4));
-    }
-
-    #[test]
-    fn numbers_have_seven_bits_a_byte() {
-        let mut at = 0;
-        assert_eq!(varint(&[0x85, 0x02, 7], &mut at), Some(0x105));
-        assert_eq!((varint(&[0x85, 0x02, 7], &mut at), at), (Some(7), 3));
-        assert_eq!(varint(&[0xff; 8], &mut 0), None);
-        assert_eq!(varint(&[0x80], &mut 0), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::code::demangle::{is_bare, qualified, readable};
 use crate::code::files::{Expansion, Unread};
 use crate::code::function::{DataSymbol, Function};
-use crate::code::go_table::GoTable;
+use crate::code::go_table::{function_at, with_go_table};
 use crate::code::jit::Jit;
 use crate::code::kernel::{KernelFiles, KernelMap};
 use crate::code::machine_code::{self, Extent, Listings};
@@ -330,15 +330,19 @@ impl Answer {
         if !self.code.iter().any(|functions| lacks_line(functions)) {
             return;
         }
-        let Some(table) = GoTable::read(path) else { return };
-        for (functions, &address) in self.code.iter_mut().zip(&request.code).filter(|(row, _)| lacks_line(row)) {
-            let Some(found) = table.find(address) else { continue };
-            match functions.first_mut() {
-                Some(known) => (known.file, known.line) = (found.file, found.line),
-                None => functions.push(found),
+        let code = &mut self.code;
+        let read = with_go_table(path, |table| {
+            for (functions, &address) in code.iter_mut().zip(&request.code).filter(|(row, _)| lacks_line(row)) {
+                let Some(found) = function_at(table, address) else { continue };
+                match functions.first_mut() {
+                    Some(known) => (known.file, known.line) = (found.file, found.line),
+                    None => functions.push(found),
+                }
             }
+        });
+        if read.is_some() {
+            self.failure = None;
         }
-        self.failure = None;
     }
 }
 
