@@ -69,12 +69,15 @@ fn served(trace: &Trace, threads: &BTreeSet<usize>) -> BTreeMap<usize, Vec<u64>>
     served
 }
 
-/// Whether the thread mostly ends a wait of another one between such a wait and its next one.
+/// Whether the thread mostly ends a wait of another one between such a wait and the next one that it cannot end by itself: what it
+/// does meanwhile may take a disk.
 fn serves_after(trace: &Trace, thread: usize, numbers: &[u32], served: &[u64]) -> bool {
-    let rows = &trace.events().off_cpu;
-    let waits: Vec<usize> = rows.of(thread).filter(|row| rows.wait_ns(*row) > 0).collect();
+    let (events, rows) = (trace.events(), &trace.events().off_cpu);
+    let is_paced = |row: usize| numbers.contains(&rows.key(row));
+    let is_for_others = |row: usize| events.off_cpu_key(row).waker().is_some() || is_paced(row);
+    let waits: Vec<usize> = rows.of(thread).filter(|row| rows.wait_ns(*row) > 0 && is_for_others(*row)).collect();
     let (mut paced, mut followed) = (0, 0);
-    for (at, row) in waits.iter().enumerate().filter(|(_, row)| numbers.contains(&rows.key(**row))) {
+    for (at, row) in waits.iter().enumerate().filter(|(_, row)| is_paced(**row)) {
         let until = waits.get(at + 1).map_or(trace.threads.end_ns[thread], |next| rows.start_ns(*next));
         let first = served.partition_point(|time| *time < rows.woken_ns(*row));
         paced += 1;

@@ -41,7 +41,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "mariadb_row_lock",
         planted: "six clients update one row",
-        cause: Some(Planted::Wait("mariadbd")),
+        cause: Some(Planted::Cause("slept", "Item_func_sleep")),
         may_tell: &[],
         quick: false,
         record: mariadb,
@@ -184,10 +184,12 @@ fn mariadb() -> Result<Recorded> {
     let status = Running::start(&mut ask("show status like 'Innodb_row_lock_time'"))?.finish()?.stdout;
     let truth: f64 = status.split_whitespace().last().context("no statistics")?.parse()?;
     let recording: Recording = running.end(Signal::TERM)?;
-    // Who has the row sleeps: that is what the others' waits for it are because of.
+    // Each waiter has a condition variable of its own, at one place: whatever they wait because of.
     let causes = recording.rows(&["explain"])?;
-    let slept = causes.iter().filter(|row| text(row, "kind") == "slept" && row.to_string().contains("mariadbd"));
-    let dwell = slept.map(|row| number(row, "wait_ns")).sum::<Result<f64>>()? / 1e9;
+    let of_row = |row: &&Value| {
+        row["chain"][0].as_str().is_some_and(|wait| wait.contains("waited for a condition variable at [mariadbd]"))
+    };
+    let dwell = causes.iter().filter(of_row).map(|row| number(row, "wait_ns")).sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds of waits for the row", dwell, truth: truth / 1e3, within: 0.7..1.2 };
     Ok(Recorded { recording, measured: Some(measured) })
 }
