@@ -25,10 +25,14 @@ pub struct Account {
 }
 
 impl Account {
-    /// Its life and the parts of it.
-    pub fn times_mut(&mut self) -> [&mut u64; 7] {
+    /// Multiplies the parts; the life is their sum.
+    pub fn scale(&mut self, scaled: &dyn Fn(u64) -> u64) {
         let Self { threads: _, life_ns, running_ns, run_queue_ns, demand_ns, structure_ns, own_ns, idle_ns } = self;
-        [life_ns, running_ns, run_queue_ns, demand_ns, structure_ns, own_ns, idle_ns]
+        let parts = [running_ns, run_queue_ns, demand_ns, structure_ns, own_ns, idle_ns];
+        *life_ns = parts.into_iter().fold(0, |sum, part| {
+            *part = scaled(*part);
+            sum.saturating_add(*part)
+        });
     }
 
     /// Adds a wait.

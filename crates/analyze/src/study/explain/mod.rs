@@ -216,19 +216,20 @@ impl Explanation<'_, '_> {
         self.expected.get(&(cause.role, cause.label)).copied()
     }
 
-    /// Multiplies all times: of slices they stand for the whole.
+    /// Multiplies all times: of slices they stand for the whole. Sums are those of their parts.
     fn scale(&mut self, factor: f64) {
-        let scaled = |ns: &mut u64| *ns = (*ns as f64 * factor).round() as u64;
+        let scaled = |ns: u64| (ns as f64 * factor).round() as u64;
         for root in &mut self.causes {
-            [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns].into_iter().for_each(scaled);
-            root.chains.iter_mut().for_each(|(_, ns)| scaled(ns));
-            root.callers.iter_mut().for_each(|(_, ns)| scaled(ns));
+            let times = [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns].into_iter();
+            let of_chains = root.chains.iter_mut().map(|(_, ns)| ns);
+            let of_callers = root.callers.iter_mut().map(|(_, ns)| ns);
+            times.chain(of_chains).chain(of_callers).for_each(|ns| *ns = scaled(*ns));
         }
-        self.accounts.values_mut().for_each(|account| account.times_mut().into_iter().for_each(scaled));
-        let queue = &mut self.run_queue;
-        let parts = [&mut queue.all_ns, &mut queue.own_ns, &mut queue.waking_ns, &mut queue.quota_ns];
-        parts.into_iter().chain([&mut queue.others_ns, &mut queue.unknown_ns, &mut queue.wall_ns]).for_each(scaled);
-        [&mut self.demand_ns, &mut self.elapsed_ns, &mut self.path_ns].into_iter().for_each(scaled);
+        self.accounts.values_mut().for_each(|account| account.scale(&scaled));
+        self.run_queue.scale(&scaled);
+        self.demand_ns = self.causes.iter().map(|root| root.wait_ns).fold(0, u64::saturating_add);
+        self.path_ns = self.causes.iter().map(|root| root.path_ns).fold(0, u64::saturating_add);
+        self.elapsed_ns = scaled(self.elapsed_ns);
     }
 
     /// The role whose threads were in run queues for longest.

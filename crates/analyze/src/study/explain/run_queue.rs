@@ -92,6 +92,17 @@ impl RunQueue {
         sums
     }
 
+    /// Multiplies the parts; all of it is their sum.
+    pub fn scale(&mut self, scaled: &dyn Fn(u64) -> u64) {
+        let parts =
+            [&mut self.own_ns, &mut self.waking_ns, &mut self.quota_ns, &mut self.others_ns, &mut self.unknown_ns];
+        self.all_ns = parts.into_iter().fold(0, |sum, part| {
+            *part = scaled(*part);
+            sum.saturating_add(*part)
+        });
+        self.wall_ns = scaled(self.wall_ns);
+    }
+
     fn split(&mut self, (trace, windows): (&Trace, &Windows), stays: &[(u64, u64)]) {
         let taken = &trace.manifest.taken;
         // What others took and what quotas did is known of the whole recording only.
