@@ -99,7 +99,8 @@ pub const TOOLS: [ToolRow; 8] = [
     ToolRow {
         tool: ToolName::Findings,
         name: "findings",
-        help: "Diagnoses, the worst first, each with its claim, the evidence, how sure it is, and advice.",
+        help: "What is wrong beside the causes of waits, the dearest first, each with its evidence, its claims (numbers, and the \
+               report that shows each) and advice.",
         needed: 1,
         arguments: &[RESULT, TIME_RANGE, FILTERS, LIMIT],
     },

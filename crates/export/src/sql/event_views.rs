@@ -2,7 +2,7 @@
 
 use dwell_model::{CounterKind, Delay, MarkerScope, ObjectType, Outcome, Reason, TaskKind, WakerKind};
 
-use super::program_views::thread_columns;
+use super::program_views::{thread_columns, thread_joins};
 use super::view_def::{ViewColumn, ViewDef, column, quoted, words};
 
 /// These views.
@@ -62,16 +62,18 @@ fn switches() -> ViewDef {
         column("waker_thread_id", "off.waker", "Row of the waker."),
         column("holder_thread_id", "off.holder", "Row of the holder."),
     ]);
-    let from = "raw.off_cpu as off
-  left join raw.threads as threads on threads.row_id = off.thread
-  left join raw.processes as processes on processes.row_id = threads.process
+    let joins = thread_joins("off.thread");
+    let from = format!(
+        "raw.off_cpu as off
+  {joins}
   left join raw.objects as objects on objects.row_id = off.object
   left join raw.threads as wakers on wakers.row_id = off.waker
   left join raw.processes as waker_processes on waker_processes.row_id = wakers.process
   left join raw.threads as holders on holders.row_id = off.holder
   left join raw.system_calls as calls on calls.number = off.syscall
   left join stacks on stacks.stack_id = off.stack
-  left join stacks as waker_stacks on waker_stacks.stack_id = off.waker_stack";
+  left join stacks as waker_stacks on waker_stacks.stack_id = off.waker_stack"
+    );
     ViewDef::new("switches", "One row per interval off the CPU: waits, preemption, yielding, starting.", from, columns)
 }
 
@@ -120,10 +122,12 @@ fn samples() -> ViewDef {
         column("thread_id", "samples.thread", "Row of the thread."),
         column("stack_id", "samples.stack", "Row of the stack."),
     ]);
-    let from = "raw.samples as samples
-  left join raw.threads as threads on threads.row_id = samples.thread
-  left join raw.processes as processes on processes.row_id = threads.process
-  left join stacks on stacks.stack_id = samples.stack";
+    let joins = thread_joins("samples.thread");
+    let from = format!(
+        "raw.samples as samples
+  {joins}
+  left join stacks on stacks.stack_id = samples.stack"
+    );
     ViewDef::new("samples", "One row per sample of a running thread.", from, columns)
 }
 
@@ -137,10 +141,12 @@ fn delays() -> ViewDef {
     ];
     columns.extend(thread_columns());
     columns.push(column("cpu", "delays.cpu", "CPU that it ended on."));
-    let from = "raw.delays as delays
-  left join raw.threads as threads on threads.row_id = delays.thread
-  left join raw.processes as processes on processes.row_id = threads.process
-  left join raw.delay_sources as sources on sources.row_id = delays.source";
+    let joins = thread_joins("delays.thread");
+    let from = format!(
+        "raw.delays as delays
+  {joins}
+  left join raw.delay_sources as sources on sources.row_id = delays.source"
+    );
     ViewDef::new(
         "delays",
         "One row per delay of a thread that ran or could run (dwell collect latency).",
@@ -167,10 +173,12 @@ fn tasks() -> ViewDef {
     ];
     columns.extend(thread_columns());
     columns.push(column("thread_id", "tasks.thread", "Row of the thread."));
-    let from = "raw.tasks as tasks
+    let joins = thread_joins("tasks.thread");
+    let from = format!(
+        "raw.tasks as tasks
   left join raw.task_types as types on types.row_id = tasks.task_type
-  left join raw.threads as threads on threads.row_id = tasks.thread
-  left join raw.processes as processes on processes.row_id = threads.process";
+  {joins}"
+    );
     ViewDef::new("tasks", "One row per task, region, frame, event or request.", from, columns)
 }
 
@@ -182,10 +190,12 @@ fn markers() -> ViewDef {
         column("scope", words!(MarkerScope, "markers.scope"), "Whom it concerns."),
     ];
     columns.extend(thread_columns());
-    let from = "raw.markers as markers
+    let joins = thread_joins("markers.thread");
+    let from = format!(
+        "raw.markers as markers
   left join raw.task_types as types on types.row_id = markers.task_type
-  left join raw.threads as threads on threads.row_id = markers.thread
-  left join raw.processes as processes on processes.row_id = threads.process";
+  {joins}"
+    );
     ViewDef::new("markers", "One row per instant that the program marked.", from, columns)
 }
 
@@ -200,10 +210,12 @@ fn counters() -> ViewDef {
         column("owner", "owners.name", "Process that the counter belongs to; null for the machine's."),
     ];
     columns.extend(thread_columns());
-    let from = "raw.counter_values as given
+    let joins = thread_joins("given.thread");
+    let from = format!(
+        "raw.counter_values as given
   left join raw.counters as counters on counters.row_id = given.counter
   left join raw.processes as owners on owners.row_id = counters.process
-  left join raw.threads as threads on threads.row_id = given.thread
-  left join raw.processes as processes on processes.row_id = threads.process";
+  {joins}"
+    );
     ViewDef::new("counters", "One row per value that a counter took.", from, columns)
 }

@@ -20,6 +20,14 @@ pub fn thread_columns() -> Vec<ViewColumn> {
     ]
 }
 
+/// The joins that [`thread_columns`] need; `thread` is a thread's row.
+pub fn thread_joins(thread: &str) -> String {
+    format!(
+        "left join raw.threads as threads on threads.row_id = {thread}
+  left join raw.processes as processes on processes.row_id = threads.process"
+    )
+}
+
 fn processes() -> ViewDef {
     let columns = vec![
         column("process_id", "processes.row_id", "Its row."),
