@@ -4,6 +4,7 @@
 //! takes `ssh` and what every Linux has. Nothing is left behind there: the folder that everything lies in goes when the
 //! collection is over, also when the connection breaks (the far side notices the end of its input).
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -51,12 +52,12 @@ kill $watcher 2>/dev/null
 exit $status"#;
 
 /// Collects on `target` as the command line says. Returns the program's exit status.
-pub fn collect(args: &CollectArgs, target: &SshTarget) -> Result<ExitCode> {
+pub fn collect(args: &CollectArgs, target: &SshTarget, words: &[OsString]) -> Result<ExitCode> {
     let invoker = Invoker::of_sudo();
     let there = There::reach(target)?;
     there.copy_self()?;
     let signals = Signals::catch()?;
-    let ended = there.collect(args, &signals)?;
+    let ended = there.collect(args, words, &signals)?;
     let folder = there.fetch(args, ended)?;
     give_away(invoker.as_ref(), &folder);
     drop(there);
@@ -144,11 +145,11 @@ impl<'t> There<'t> {
     }
 
     /// Runs the collection to its end, or until a signal ends it.
-    fn collect(&self, args: &CollectArgs, signals: &Signals) -> Result<ExitStatus> {
+    fn collect(&self, args: &CollectArgs, words: &[OsString], signals: &Signals) -> Result<ExitStatus> {
         let analysis = if args.analyze.is_latency() { "latency" } else { "threading" };
         let dwell = [format!("{}/dwell", self.folder), "collect".into(), analysis.into()];
         let result = ["--quiet".into(), "--result-dir".into(), format!("{}/result", self.folder)];
-        let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let words = dwell.into_iter().chain(result).chain(passed_on(&words));
         let words: Vec<String> = words.map(|word| script_word(&word)).collect();
         let script =
@@ -354,7 +355,7 @@ fn passed_on(words: &[String]) -> Vec<String> {
         if word == "--" {
             kept.push(word.clone());
             kept.extend(words.by_ref().cloned());
-        } else if matches!(word.as_str(), "--target" | "--result-dir" | "-r") {
+        } else if matches!(word.as_str(), "--target" | "--result-dir" | "-r" | "-o") {
             words.next();
         } else if !is_for_here(word) {
             kept.push(word.clone());
@@ -367,7 +368,7 @@ fn is_for_here(word: &str) -> bool {
     let attached = ["--target=", "--result-dir="].iter().any(|option| word.starts_with(option));
     attached
         || matches!(word, "-q" | "--quiet")
-        || (word.starts_with("-r") && Path::new(&word[2..]).components().count() > 0)
+        || ((word.starts_with("-r") || word.starts_with("-o")) && Path::new(&word[2..]).components().count() > 0)
 }
 
 #[cfg(test)]
@@ -376,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_is_for_here_is_not_passed_on() {
-        let words = "dwell collect threading -q --target ssh:a@b -r out --duration 5s --target=ssh:a@b -rout --result-dir=x \
+        let words = "dwell collect threading -q --target ssh:a@b -r out --duration 5s --target=ssh:a@b -rout -o out -oout --result-dir=x \
             --target-pid 3 -- app -r out --quiet";
         let words: Vec<String> = words.split_whitespace().map(String::from).collect();
         let kept = passed_on(&words).join(" ");

@@ -15,6 +15,7 @@ mod export;
 mod finalize;
 mod format;
 mod gate;
+mod habits;
 mod install;
 mod intervals;
 mod mcp;
@@ -34,7 +35,7 @@ mod view;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use analyze::AnalyzeArgs;
@@ -54,6 +55,7 @@ pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::FinalizeArgs;
 pub use format::Format;
 pub use gate::GateArg;
+pub use habits::{MeantCommand, meaning_of};
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
@@ -239,25 +241,14 @@ pub enum DocsPart {
     System,
 }
 
-/// The words of the command line, with the analysis that is meant where `collect` is followed by options at once:
-/// `dwell collect -- ./app` is `dwell collect threading -- ./app`.
-pub fn words() -> Vec<OsString> {
-    with_analysis(std::env::args_os().collect())
-}
-
-fn with_analysis(mut words: Vec<OsString>) -> Vec<OsString> {
-    const USUAL: &str = "threading";
-    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-') && word != "-h" && word != "--help";
-    if words.get(1).is_some_and(|word| word == "collect") && words.get(2).is_some_and(is_option) {
-        words.insert(2, USUAL.into());
-    }
-    words
+/// What the words of a command line mean, the program's name first: Dwell's own, or another tool's. The analysis is named
+/// where `collect` is followed by options at once: `dwell collect -- ./app` is `dwell collect threading -- ./app`.
+pub fn meant(words: Vec<OsString>) -> MeantCommand {
+    habits::meant(words, &Cli::command())
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     fn parse(words: &str) -> Result<Cli, clap::Error> {
@@ -290,7 +281,10 @@ mod tests {
 
     #[test]
     fn the_usual_analysis_needs_no_name() {
-        let words = |line: &str| with_analysis(line.split_whitespace().map(OsString::from).collect());
+        let words = |line: &str| match meant(line.split_whitespace().map(OsString::from).collect()) {
+            MeantCommand::Own(words) => words,
+            other => panic!("{line}: {other:?}"),
+        };
         for line in ["dwell collect -- ls", "dwell collect -p 1", "dwell collect --all -d 1"] {
             assert!(Cli::try_parse_from(words(line)).is_ok(), "{line}");
             assert_eq!(words(line)[2], "threading");

@@ -23,7 +23,13 @@ pub enum ReportSubject {
 
 impl ReportSubject {
     fn parse(word: &str) -> Result<Self> {
-        if word == LOG { Ok(Self::Log) } else { Ok(Self::View(Report::parse(word)?)) }
+        if word == LOG {
+            return Ok(Self::Log);
+        }
+        Report::parse(word).map(Self::View).map_err(|error| match super::meaning_of(word) {
+            Some(meaning) => Hinted::usage(error).hint(meaning),
+            None => error.into(),
+        })
     }
 
     fn subject(self) -> Option<&'static str> {

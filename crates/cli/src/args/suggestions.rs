@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::Cli;
+use super::{Cli, habits};
 use crate::error::{Hinted, shell_word};
 
 /// What a command line turns out to be that asks for no work.
@@ -22,7 +22,15 @@ pub fn explain(error: clap::Error, words: &[String]) -> Refused {
         | ErrorKind::DisplayVersion
         | ErrorKind::Io
         | ErrorKind::Format => Refused::Shown(error),
-        _ => Refused::Wrong(Hinted::usage(sentence(&error)).hint(hint(&error, words))),
+        _ => Refused::Wrong(mistake(&error, words)),
+    }
+}
+
+fn mistake(error: &clap::Error, words: &[String]) -> Hinted {
+    let unknown = error.get(ContextKind::InvalidSubcommand).and_then(first_text);
+    match unknown.filter(|word| command_of(words) == "dwell collect" && !habits::is_program(word.as_ref())) {
+        Some(word) => habits::no_analysis_error(&word).into(),
+        None => Hinted::usage(sentence(error)).hint(hint(error, words)),
     }
 }
 
@@ -37,11 +45,15 @@ fn sentence(error: &clap::Error) -> String {
 fn hint(error: &clap::Error, words: &[String]) -> String {
     let context = |kind| error.get(kind).and_then(first_text);
     let suggestions = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    let wrong = context(ContextKind::InvalidArg).or_else(|| context(ContextKind::InvalidSubcommand));
+    // What the word means in another tool comes before how it is spelt.
+    if let Some(meaning) = wrong.as_deref().and_then(habits::meaning_of) {
+        return meaning;
+    }
     if let Some(nearest) = suggestions.into_iter().find_map(context) {
         return format!("did you mean `{nearest}`?");
     }
     let command = command_of(words);
-    let wrong = context(ContextKind::InvalidArg).or_else(|| context(ContextKind::InvalidSubcommand));
     if let Some(line) = wrong.and_then(|wrong| with_dashes(&command, &wrong, words)) {
         return line;
     }
