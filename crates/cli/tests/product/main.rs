@@ -61,6 +61,7 @@ mod sockets;
 mod sockets_diagnosed;
 mod source;
 mod sql;
+mod stripped;
 mod survival;
 mod sustained;
 mod symbols;
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
     cases.extend(event_loops::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
+    cases.extend(stripped::cases());
     cases.extend(system::cases());
     cases.extend(sockets::cases());
     cases.extend(sockets_diagnosed::cases());

@@ -347,7 +347,7 @@ fn debug_link() -> Result<()> {
     fs::rename(stripped.folder.path().join("other"), &linked)?;
     let rows = functions(&stripped.record(&[], &[])?)?;
     ensure!(find(&rows, "other_function").is_err() && find(&rows, "stripped_function").is_err(), "a wrong debug file");
-    ensure!(rows.iter().any(|row| text(row, "function").starts_with("[app]+0x")), "no code of app");
+    ensure!(rows.iter().any(|row| text(row, "function").starts_with("[app]func@0x")), "no code of app");
     Ok(())
 }
 
@@ -428,7 +428,7 @@ fn damaged_files() -> Result<()> {
         let recording = Recording::of(&[], &[&app.display().to_string()])?;
         ensure!(recording.output.status.success(), "{}", recording.output.stderr);
         let rows = functions(&recording)?;
-        let named = rows.iter().any(|row| text(row, "function").starts_with("[app]+0x"));
+        let named = rows.iter().any(|row| text(row, "function").starts_with("[app]"));
         ensure!(named || find(&rows, "busy_function").is_ok(), "no code of app");
     }
     Ok(())

@@ -100,6 +100,25 @@ pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) 
     }
 }
 
+/// Where the functions begin that `addresses` are in, as call frame information tells it; none where it does not, and in the
+/// stubs of procedure linkage tables, which have one range for all.
+pub fn function_starts(file: &Path, addresses: &[u64]) -> Vec<Option<u64>> {
+    let mut extents = vec![None; addresses.len()];
+    complete(file, addresses, &mut extents);
+    let stubs = stub_sections(file);
+    let is_stub = |start: &u64| stubs.iter().any(|section| start.wrapping_sub(section.start) < section.bytes);
+    extents.into_iter().map(|extent| extent.map(|extent| extent.start).filter(|start| !is_stub(start))).collect()
+}
+
+/// The procedure linkage tables of a file: `.plt`, `.plt.got`, `.plt.sec`.
+fn stub_sections(file: &Path) -> Vec<Extent> {
+    let Ok(bytes) = BoundedFile::open(file, MOST_ELF_BYTES) else { return Vec::new() };
+    let Ok(elf) = Elf::parse(&bytes) else { return Vec::new() };
+    let names = [".plt", ".plt.got", ".plt.sec"];
+    let sections = names.iter().filter_map(|name| elf.section_by_name(name));
+    sections.map(|section| Extent { start: section.address(), bytes: section.size() }).collect()
+}
+
 /// The functions at addresses whose `shares` are given, that are worth a listing, the hottest first. `extents` and
 /// `chains` say what is at each address.
 pub fn worth_listing(shares: &[f64], extents: &[Option<Extent>], chains: &[Vec<Function>]) -> Vec<Candidate> {

@@ -80,8 +80,18 @@ impl Module {
 
     /// The name for code without a symbol.
     pub fn code_name(&self, offset: u64) -> String {
+        format!("{}+{offset:#x}", self.bracketed())
+    }
+
+    /// The name for a function without a symbol that begins at `start`.
+    pub fn function_name(&self, start: u64) -> String {
+        format!("{}func@{start:#x}", self.bracketed())
+    }
+
+    /// What names begin with that are no symbols.
+    fn bracketed(&self) -> String {
         let base = self.base();
-        if base.starts_with('[') { format!("{base}+{offset:#x}") } else { format!("[{base}]+{offset:#x}") }
+        if base.starts_with('[') { base.to_owned() } else { format!("[{base}]") }
     }
 
     /// The ELF address of what lies at `offset` of the file; the offset itself when the file is not known.
@@ -326,8 +336,9 @@ mod tests {
 
     #[test]
     fn code_without_a_symbol_is_named_by_its_module() {
-        let named = |path: &str| Module { path: path.into(), ..Module::default() }.code_name(0x12);
-        assert_eq!(named("/usr/lib/libz.so.1"), "[libz.so.1]+0x12");
-        assert_eq!(named("[vdso]"), "[vdso]+0x12");
+        let module = |path: &str| Module { path: path.into(), ..Module::default() };
+        assert_eq!(module("/usr/lib/libz.so.1").code_name(0x12), "[libz.so.1]+0x12");
+        assert_eq!(module("[vdso]").code_name(0x12), "[vdso]+0x12");
+        assert_eq!(module("/usr/lib/libz.so.1").function_name(0x10), "[libz.so.1]func@0x10");
     }
 }

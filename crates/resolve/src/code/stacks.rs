@@ -129,6 +129,8 @@ fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec
 /// The functions found for each site, and those of Python.
 pub struct SiteFunctions<'a> {
     by_site: HashMap<usize, &'a [Function]>,
+    /// Where functions without a name begin.
+    starts: HashMap<usize, u64>,
     python: &'a Functions,
 }
 
@@ -140,11 +142,14 @@ impl<'a> SiteFunctions<'a> {
 
     /// `requests` holds, for each answer, the numbers of the sites that were asked for.
     pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], python: &'a Functions) -> Self {
-        let pairs = requests.iter().zip(answers);
-        let by_site = pairs.flat_map(|(sites, answer)| {
+        let pairs = || requests.iter().zip(answers);
+        let starts = pairs().flat_map(|(sites, answer)| {
+            sites.iter().zip(&answer.starts).filter_map(|(&site, start)| Some((site as usize, (*start)?)))
+        });
+        let by_site = pairs().flat_map(|(sites, answer)| {
             sites.iter().zip(&answer.code).map(|(&site, functions)| (site as usize, functions.as_slice()))
         });
-        Self { by_site: by_site.collect(), python }
+        Self { by_site: by_site.collect(), starts: starts.collect(), python }
     }
 }
 
@@ -167,7 +172,13 @@ fn frames(table: &mut Frames, modules: &Modules, names: &SiteFunctions<'_>, numb
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {
         // An address outside of all modules differs from run to run: its number would tell nobody anything.
-        let name = known.map_or_else(|| "[unknown]".to_owned(), |module| module.code_name(site.address));
+        let name = known.map_or_else(
+            || "[unknown]".to_owned(),
+            |module| match names.starts.get(&number) {
+                Some(start) => module.function_name(*start),
+                None => module.code_name(site.address),
+            },
+        );
         return vec![FrameId::new(table.push(row(name, String::new(), 0, false)))];
     }
     let rows = functions.iter().enumerate().map(|(depth, function)| {

@@ -58,6 +58,8 @@ pub struct Request {
 pub struct Answer {
     /// For each code address the function, then what is inlined into it, outermost first; empty when unknown.
     pub code: Vec<Vec<Function>>,
+    /// For each code address without a function, where the function that it is in begins, when that is known.
+    pub starts: Vec<Option<u64>>,
     /// For each data address its symbol.
     pub data: Vec<Option<DataSymbol>>,
     /// Machine code and lines of the functions at the code addresses, as far as they are worth it.
@@ -120,6 +122,7 @@ pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, p
     for (answer, request) in answers.iter_mut().zip(requests) {
         // Where the reader gave up, or was taken over.
         answer.code.resize(request.code.len(), Vec::new());
+        answer.starts.resize(request.code.len(), None);
         answer.data.resize(request.data.len(), None);
     }
     answers
@@ -235,6 +238,7 @@ impl<'a> Readable<'a> {
         answer.fill(request, &readers);
         answer.fill_from_debug_data(request, path);
         answer.fill_from_go_table(request, path);
+        answer.find_starts(request, path);
         if depth.debug_info {
             let debug_file = debug_file.unwrap_or(path);
             qualify(&mut answer.code, &request.code, debug_file, debug_dirs);
@@ -342,6 +346,19 @@ impl Answer {
         });
         if read.is_some() {
             self.failure = None;
+        }
+    }
+
+    /// Finds the functions of what has no name by the file's unwind tables, so that their addresses add up.
+    fn find_starts(&mut self, request: &Request, path: &Path) {
+        self.starts.resize(request.code.len(), None);
+        let rows: Vec<usize> = (0..self.code.len()).filter(|&row| self.code[row].is_empty()).collect();
+        if rows.is_empty() {
+            return;
+        }
+        let addresses: Vec<u64> = rows.iter().map(|&row| request.code[row]).collect();
+        for (row, start) in rows.into_iter().zip(machine_code::function_starts(path, &addresses)) {
+            self.starts[row] = start;
         }
     }
 }

@@ -15,7 +15,7 @@ pub fn tables(answers: &[Answer], modules: &Modules) -> CodeTables {
     let mut writer = Writer::default();
     for (module, answer) in answers.iter().enumerate() {
         for listing in &answer.listings.functions {
-            let nameless = || modules.all().get(module).map_or(String::new(), |file| file.code_name(listing.start));
+            let nameless = || modules.all().get(module).map_or(String::new(), |file| file.function_name(listing.start));
             let function = if listing.function.is_empty() { nameless() } else { listing.function.clone() };
             writer.add(ModuleId::new(module), function, listing);
         }
