@@ -329,6 +329,12 @@ sentences! {
         "オブジェクトの短い待機と長い待機を {separation} 以上に分けるカウンターがないか、長さが 2 種類に分かれる待機がありません。";
     SLICES = "slices", "Waits are of slices of the time, {share} of it.",
         "待機は時間の一部 ({share}) のものです。";
+    NO_FIBERS = "no-fibers",
+        "No fibers were seen: Dwell knows the goroutines of Go 1.18 to 1.26.",
+        "ファイバーは観測されていません。Dwell が対応するのは Go 1.18 から 1.26 までのゴルーチンです。";
+    FIBERS_SAMPLED = "fibers-sampled",
+        "Fibers are sampled: they were looked at every {interval} on average, and a change is taken as of the middle between two looks.",
+        "ファイバーはサンプリングされています。平均 {interval} ごとに観測し、変化は 2 回の観測の中間とみなします。";
     THREADS_HIDDEN = "threads-hidden",
         "The program asked that {threads} {threads|thread|threads} be left out: {cpu} of CPU time and {wait} of waiting, which all sums contain. --filter thread=NAME shows them.",
         "プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。";

@@ -62,6 +62,14 @@ pub fn time_of_day() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
+/// This thread's CPU time so far, ns.
+pub fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// This process's own CPU time so far, ns.
 pub fn own_cpu_ns() -> u64 {
     // SAFETY: an all-zero rusage is valid, and getrusage fills it.

@@ -124,6 +124,8 @@ pub struct Options {
     pub kernel_stacks_for_all: bool,
     /// Whether to record what programs announce through ITT.
     pub itt: bool,
+    /// Whether to look at goroutines.
+    pub fibers: bool,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
@@ -161,6 +163,7 @@ impl Options {
             outliers_bytes: 0,
             kernel_stacks_for_all: false,
             itt: true,
+            fibers: true,
             task_probes: Vec::new(),
             requests: false,
             result_owner: None,

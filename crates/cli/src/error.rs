@@ -160,6 +160,7 @@ fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
         E::SubjectMissing { .. } => {
             "dwell report hotspots lists the functions; then dwell report caller-callee FUNCTION"
         }
+        E::NoFibers => "dwell report losses says whether goroutines were there that could not be read",
         E::EmptyRange { .. } => "dwell report timeline shows when something happened",
         _ => "dwell report --help lists reports, levels and filter keys",
     }

@@ -16,7 +16,7 @@ macro_rules! tables {
             annotations.task_types, annotations.tasks, annotations.task_metadata, annotations.markers,
             annotations.counters, annotations.counter_values, annotations.sync_waits,
             sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events,
-            delays.delays, delays.sources)
+            delays.delays, delays.sources, fibers.fibers, fibers.off_cpu, fibers.samples)
     };
 }
 
@@ -91,6 +91,7 @@ fn behind((trace, code): &(Trace, CodeTables), time_ns: u64) -> Relocation {
         sockets: trace.sockets.sockets.len(),
         socket_waits: trace.sockets.waits.len(),
         delay_sources: trace.delays.sources.len(),
+        fibers: trace.fibers.fibers.len(),
     }
 }
 
@@ -176,7 +177,8 @@ fn sort(trace: &mut Trace) {
     }
     sort!(off_cpu by start_ns, samples by time_ns, pauses by start_ns, annotations.markers by time_ns,
         annotations.task_metadata by time_ns, annotations.counter_values by time_ns, annotations.sync_waits by start_ns,
-        sockets.holds by start_ns, sockets.events by time_ns, delays.delays by start_ns);
+        sockets.holds by start_ns, sockets.events by time_ns, delays.delays by start_ns,
+        fibers.off_cpu by start_ns, fibers.samples by time_ns);
     let order = by_time(&trace.annotations.tasks.start_ns);
     let places = places(&order);
     let annotations = &mut trace.annotations;

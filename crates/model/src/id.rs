@@ -98,4 +98,6 @@ ids! {
     SocketWaitId;
     /// A row of `delay_sources`: what delayed threads.
     DelaySourceId;
+    /// A row of `fibers`: one goroutine.
+    FiberId;
 }

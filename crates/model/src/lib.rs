@@ -21,8 +21,8 @@ pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
 pub use delay::Delay;
 pub use finding::FindingDef;
 pub use id::{
-    CodeId, CounterId, DelaySourceId, FrameId, Id, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
-    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FiberId, FrameId, Id, InlineId, ModuleId, ObjectId, ProcessId, SocketId,
+    SocketWaitId, SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use notices::Notice;

@@ -296,6 +296,18 @@ losses! {
     ITT_WAITS_UNENDED = "itt_waits_unended", Degraded,
         "Waits that programs announced and whose end they did not announce; they are missing.",
         "プログラムが始まりだけを通知した待機。含まれません。";
+    GOROUTINES_TORN = "goroutines_torn", Information,
+        "Goroutines that moved while they were looked at; that look at them is missing.",
+        "読み取り中に動いたゴルーチン。その回の観測は含まれません。";
+    GOROUTINES_UNREADABLE = "goroutines_unreadable", Degraded,
+        "Goroutines whose memory could not be read; they are missing.",
+        "メモリーを読み取れなかったゴルーチン。含まれません。";
+    GOROUTINES_LEFT_OUT = "goroutines_left_out", Degraded,
+        "Goroutines beyond the most that are looked at (1,048,576 of a process); they are missing.",
+        "観測の上限 (プロセスごとに 1,048,576) を超えたゴルーチン。含まれません。";
+    GO_PROCESSES_LEFT_OUT = "go_processes_left_out", Degraded,
+        "Go programs beyond the most that are looked at (64 at a time); their goroutines are missing.",
+        "観測の上限 (同時に 64) を超えた Go プログラム。そのゴルーチンは含まれません。";
     DELAYS_OF_UNKNOWN_THREADS = "delays_of_unknown_threads", Information,
         "Delays of threads of which nothing else is known; they are missing.",
         "他に何も分からないスレッドの遅延。含まれません。";

@@ -232,6 +232,12 @@ notices! {
     NO_UNWIND_TABLE = "no-unwind-table",
         "Stacks through {path}: {reason}.",
         "{path} を通るスタック: {reason}。";
+    GO_VERSION_UNKNOWN = "go-version-unknown",
+        "The goroutines of a program were not looked at: it is made with {version}, and Dwell knows Go 1.18 to 1.26.",
+        "プログラムのゴルーチンは観測されていません。{version} で作られていますが、Dwell が対応するのは Go 1.18 から 1.26 までです。";
+    GOROUTINES_NOT_FOUND = "goroutines-not-found",
+        "The goroutines of a program ({version}) were not looked at: its file does not say where they are.",
+        "プログラム ({version}) のゴルーチンは観測されていません。その場所がファイルから分かりません。";
     FILE_CHANGED = "file-changed",
         "{now} is not the file that was profiled as {path} (its build id or date differs): code in it has no names.",
         "{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。";

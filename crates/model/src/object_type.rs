@@ -64,6 +64,10 @@ codes! {
         User = 26, "user", "User";
         /// A lock on a file: flock or fcntl.
         FileLock = 27, "file-lock", "File lock";
+        /// A channel, through which fibers hand values on.
+        Channel = 28, "channel", "Channel";
+        /// A counter of tasks that are to be done (`sync.WaitGroup`).
+        WaitGroup = 29, "wait-group", "Wait group";
     }
 }
 

@@ -21,6 +21,7 @@ use crate::losses;
 use crate::naming::{self, Named, Raw};
 use crate::options::Options;
 use crate::progress::Progress;
+use crate::replay::fibers::{self, ThreadRows};
 use crate::replay::state::Replay;
 use crate::topics::delays;
 use crate::topics::sockets;
@@ -81,11 +82,15 @@ fn resolve(
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
     let unnamed = sockets::SocketKeys::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
     let told_code = loaded.told_code.take_all();
+    let threads = ThreadRows { off_cpu: &off_cpu, samples: &samples, pauses: &trace.pauses, end_ns };
+    let fibers = fibers::replay(&loaded.meta.fibers, &mut loaded.replay, &threads);
     let Loaded { meta, replay, .. } = &loaded;
-    let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples };
+    let raw =
+        Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples, fibers: &fibers };
     let mut named = naming::name(&raw, told_code, options, progress);
     (trace.off_cpu, trace.samples) = naming::events(off_cpu, samples, &named);
     trace.annotations = naming::annotations(told, &mut named);
+    trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);

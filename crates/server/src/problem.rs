@@ -154,7 +154,7 @@ impl From<QueryError> for Problem {
             }
             E::NoListing { .. } => Fault::NoListing,
             E::EmptyRange { .. } => Fault::EmptyRange,
-            E::FrameRates { .. } | E::SubjectMissing { .. } => Fault::Question,
+            E::FrameRates { .. } | E::SubjectMissing { .. } | E::NoFibers => Fault::Question,
         };
         let problem = Self::new(fault, &error);
         error.hint().map_or(problem.clone(), |hint| problem.hint(hint))

@@ -40,6 +40,6 @@ pub use module_files::{KeptFile, module_identity};
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{
-    Annotations, CodeTables, DelayTables, Estimate, EventKey, Events, Nesting, OUTSIDE, OffCpuEvents, OffCpuTimes,
-    Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Totals, Trace,
+    Annotations, CodeTables, DelayTables, Estimate, EventKey, Events, FiberTables, Nesting, OUTSIDE, OffCpuEvents,
+    OffCpuTimes, Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Totals, Trace,
 };

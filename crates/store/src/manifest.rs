@@ -4,7 +4,7 @@ use dwell_model::Notice;
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 6;
+pub const TRACE_FORMAT: u32 = 7;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,6 +169,9 @@ pub struct Manifest {
     /// Largest resident set of the process that finalized, bytes; 0 in older results.
     #[serde(default)]
     pub finalization_peak_bytes: u64,
+    /// Mean time between two looks at the fibers of a process (goroutines), ns; 0 where there were none.
+    #[serde(default)]
+    pub fiber_interval_ns: u64,
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
     #[serde(default)]
     pub task_probes: Vec<String>,
@@ -216,6 +219,7 @@ impl Default for Manifest {
             collector_cpu_ns: 0,
             collector_peak_bytes: 0,
             finalization_peak_bytes: 0,
+            fiber_interval_ns: 0,
             task_probes: Vec::new(),
             delays: DelayFacts::default(),
             taken: CpuTaken::default(),

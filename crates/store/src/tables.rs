@@ -2,8 +2,8 @@
 //! an id column holds a row number of the table that its name says, null for none.
 
 use dwell_model::{
-    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
-    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FiberId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId,
+    SocketWaitId, SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 
 use crate::table::tables;
@@ -120,7 +120,7 @@ tables! {
     }
     /// One row per synchronization object.
     Objects ObjectRow "objects" {
-        kind: u8, 1, "Its type: 0 unknown, 1 mutex, 2 condition variable, 3 read/write lock, 4 semaphore, 5 barrier, 6 spin lock, 7 once, 8 thread join, 9 futex, 10 socket, 11 stream, 12 event, 13 timer, 14 sleep, 15 child process, 16 signal, 17 io_uring, 18 page fault, 19 block I/O, 20 kernel lock, 21 GIL, 22 JVM monitor, 23 Go runtime, 24 TBB scheduler, 25 OpenMP barrier, 26 user.";
+        kind: u8, 1, "Its type: 0 unknown, 1 mutex, 2 condition variable, 3 read/write lock, 4 semaphore, 5 barrier, 6 spin lock, 7 once, 8 thread join, 9 futex, 10 socket, 11 stream, 12 event, 13 timer, 14 sleep, 15 child process, 16 signal, 17 io_uring, 18 page fault, 19 block I/O, 20 kernel lock, 21 GIL, 22 JVM monitor, 23 Go runtime, 24 TBB scheduler, 25 OpenMP barrier, 26 user, 27 file lock, 28 channel, 29 wait group.";
         name: String, 1, "Name that is the same from run to run.";
         detail: String, 1, "What else is known: a set's members, a socket's state; empty for nothing.";
         process: ProcessId, 1, "Process whose memory it lies in, null for kernel objects.";
@@ -291,6 +291,44 @@ tables! {
     /// One row per distinct source of delays.
     DelaySources DelaySourceRow "delay_sources" {
         name: String, 3, "What it is: a thread with its id, an interrupt, a kernel function, a system call, a mapped file.";
+    }
+    /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
+    /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
+    Fibers FiberRow "fibers" {
+        kind: u8, 7, "What it is: 0 unknown, 1 goroutine.";
+        number: u64, 7, "The runtime's number for it; never used again in its process.";
+        process: ProcessId, 7, "Process that it belongs to.";
+        parent: FiberId, 7, "Fiber that made it, null when that was not seen.";
+        name: String, 7, "The function that it began with.";
+        created_stack: StackId, 7, "Where it was made, null when not known.";
+        start_ns: u64, 7, "Its creation, or the start of the collection.";
+        end_ns: u64, 7, "Its end, or the end of the collection.";
+        exited: bool, 7, "Whether it ended during the collection.";
+    }
+    /// One row per interval that a fiber spent on no thread, or in a system call that waited, ordered by start_ns. It runs between its
+    /// rows. The interval is waiting for wait_ns, then runnable for runnable_ns.
+    FiberOffCpu FiberOffCpuRow "fiber_off_cpu" {
+        fiber: FiberId, 7, "The fiber.";
+        start_ns: u64, 7, "When it left its thread, or its thread the CPU.";
+        wait_ns: u64, 7, "Time until it was ready; 0 for one that could have run on.";
+        runnable_ns: u64, 7, "Time that it was ready after that, until it ran again.";
+        reason: u8, 7, "As in off_cpu.";
+        outcome: u8, 7, "As in off_cpu.";
+        syscall: i16, 7, "System call that it was in (x86-64 number), -1 for none.";
+        object: ObjectId, 7, "What it waited on, null when it did not wait.";
+        stack: StackId, 7, "Where it stood.";
+        waker: FiberId, 7, "Fiber that ended the wait, null when that is not known.";
+        waker_kind: u8, 7, "As in off_cpu.";
+        waker_stack: StackId, 7, "Where the waker was.";
+        holder: FiberId, 7, "Fiber that held the lock when the wait began, null when that is not known.";
+    }
+    /// One row per place at which a fiber ran, ordered by time_ns.
+    FiberSamples FiberSampleRow "fiber_samples" {
+        fiber: FiberId, 7, "The fiber.";
+        time_ns: u64, 7, "When.";
+        weight_ns: u64, 7, "Running time that it stands for. Sums to the fiber's running time exactly.";
+        stack: StackId, 7, "Where it was: that of its thread's sample.";
+        estimated: bool, 7, "No sample: stands for running time of the fiber at the place where it stood last.";
     }
     /// One row per interval in which the collection was paused.
     Pauses PauseRow "pauses" {

@@ -88,6 +88,10 @@ enums! {
         BELONGING = 42,
         /// Somebody marked this instant, with a text; `tid`: the first thread of a profiled process.
         MARK = 43,
+        /// A fiber (a goroutine) was seen for the first time.
+        FIBER_NEW = 44,
+        /// A fiber is in another state.
+        FIBER_STATE = 45,
     }
 }
 

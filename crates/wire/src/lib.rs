@@ -12,6 +12,7 @@
 mod control;
 mod declare;
 mod delay;
+mod fiber;
 mod header;
 mod linux;
 mod machine;
@@ -26,6 +27,7 @@ mod unwind;
 pub use control::*;
 pub use declare::Char;
 pub use delay::*;
+pub use fiber::*;
 pub use header::*;
 pub use linux::*;
 pub use machine::*;
@@ -57,6 +59,7 @@ const ENUMS: &[&[Enum]] = &[
     thread::ENUMS,
     delay::ENUMS,
     socket::ENUMS,
+    fiber::ENUMS,
     machine::ENUMS,
     snapshot::ENUMS,
     control::ENUMS,
@@ -72,6 +75,7 @@ const RECORDS: &[&[Record]] = &[
     thread::RECORDS,
     delay::RECORDS,
     socket::RECORDS,
+    fiber::RECORDS,
     machine::RECORDS,
     snapshot::RECORDS,
     control::RECORDS,

@@ -46,6 +46,10 @@ export interface Words {
   for: string;
   /** Frames a second below which frames are slow, and above which they are fast */
   'frame-rates': string;
+  /** Goroutines stand for the threads that carried them; so they do in summary, explain, blame and critical-path anyway */
+  fibers: boolean;
+  /** Threads are told of, never the goroutines that they carried */
+  threads: boolean;
   /** Count the waits of idle workers too: a pool's thread without work, an event loop */
   'include-idle': boolean;
   /** CPUs that the program is meant to use */

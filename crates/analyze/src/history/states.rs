@@ -51,7 +51,7 @@ impl TimelineState {
             T::Mutex | T::RwLock | T::SpinLock | T::Once | T::Futex => Self::Lock,
             T::KernelLock | T::FileLock | T::Gil | T::JvmMonitor => Self::Lock,
             T::ConditionVariable | T::Semaphore | T::Barrier | T::OpenMpBarrier | T::TbbScheduler => Self::Condition,
-            T::ThreadJoin | T::GoRuntime | T::Event => Self::Condition,
+            T::ThreadJoin | T::GoRuntime | T::Event | T::Channel | T::WaitGroup => Self::Condition,
             T::Socket => Self::Socket,
             T::Stream | T::BlockIo | T::PageFault | T::IoUring => Self::Io,
             T::Sleep | T::Timer => Self::Sleep,

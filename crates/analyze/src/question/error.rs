@@ -15,6 +15,9 @@ pub enum QueryError {
         /// The most similar name that there is.
         nearest: Option<String>,
     },
+    /// A question about fibers of a result without them.
+    #[error("no fibers were seen: Dwell knows the goroutines of Go 1.18 to 1.26")]
+    NoFibers,
     /// A filter without `=`.
     #[error("`{text}` is no filter: it has the form KEY=VALUE, such as thread=worker*")]
     FilterForm {

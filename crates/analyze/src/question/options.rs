@@ -215,6 +215,18 @@ options! {
         form: Form::Text(|query, rates| { query.frame_rates = FrameRates::parse(rates)?; Ok(()) }),
         ..OPTION
     };
+    FIBERS = OptionDef {
+        option: "fibers", words: &["fibers"], topic: Topic::Count,
+        help: "Goroutines stand for the threads that carried them; so they do in summary, explain, blame and critical-path anyway.",
+        form: Form::Flag(|query| query.fibers = Some(true)),
+        ..OPTION
+    };
+    THREADS = OptionDef {
+        option: "threads", words: &["threads"], topic: Topic::Count,
+        help: "Threads are told of, never the goroutines that they carried.",
+        form: Form::Flag(|query| query.fibers = Some(false)),
+        ..OPTION
+    };
     INCLUDE_IDLE = OptionDef {
         option: "include-idle", words: &["include-idle"], topic: Topic::Count,
         help: "Count the waits of idle workers too: a pool's thread without work, an event loop.",

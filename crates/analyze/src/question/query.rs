@@ -38,6 +38,8 @@ pub struct Query {
     pub call_stack_mode: CallStackMode,
     /// Whether inlined functions are shown as functions.
     pub inlines: bool,
+    /// Whether fibers (goroutines) stand for the threads that carried them; none: where the report is about causes of waits.
+    pub fibers: Option<bool>,
     /// The object of `blame`, the function of `caller-callee`; exact, or with `*`.
     pub subject: Option<String>,
     /// Whose waits `explain` explains: a role, a thread or an object; exact, or with `*`. None: everybody's.
@@ -110,6 +112,7 @@ impl Default for Query {
             include_idle: false,
             call_stack_mode: CallStackMode::UserPlusOne,
             inlines: true,
+            fibers: None,
             subject: None,
             waiters: None,
             outlier_ns: None,

@@ -11,6 +11,7 @@ mod correlation;
 mod counters;
 mod critical_path;
 mod explain;
+mod fibers;
 mod frames;
 mod hotspots;
 mod latency;
@@ -25,6 +26,7 @@ mod system;
 mod task_waits;
 mod tasks;
 mod threads;
+mod through_fibers;
 mod timeline;
 mod transitions;
 mod trees;
@@ -38,6 +40,7 @@ use crate::findings;
 use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::words::words;
+use crate::reports::through_fibers::{of_causes, of_fibers};
 use crate::tables::columns::ColumnDef;
 use crate::tables::grouped::{self, grouped};
 
@@ -66,6 +69,8 @@ words! { "report";
         Latency = "latency", "Latency", "How long intervals take (tasks, requests, wake-ups, waits), their outliers and the causes of these.";
         Outlier = "outlier", "Outlier", "The story of one interval: what delayed its thread, line by line.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";
+        Fibers = "fibers", "Fibers", "Goroutines by what they began with: running, ready and waiting time.";
+        FiberWaits = "fiber-waits", "Fiber Waits", "What goroutines waited for, by object.";
         Losses = "losses", "Losses", "What could not be seen.";
         Blame = "blame", "Blame", "What the other side did while threads waited on an object.";
         CriticalPath = "critical-path", "Critical Path", "The chain of running and waiting that determined the elapsed time.";
@@ -86,6 +91,8 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     counters::COLUMNS,
     critical_path::COLUMNS,
     explain::COLUMNS,
+    fibers::FIBERS,
+    fibers::WAITS,
     frames::COLUMNS,
     frames::BINS,
     frames::HISTOGRAM,
@@ -135,13 +142,24 @@ pub fn report(report: Report, trace: &Trace, query: &Query) -> Result<View, Quer
     if report == Report::Losses {
         return Ok(View { title: report.title().into(), ..losses::losses(trace) });
     }
+    if query.fibers == Some(true) && trace.fibers.fibers.number.is_empty() {
+        return Err(QueryError::NoFibers);
+    }
     report_of(report, &Fold::new(trace, query)?)
 }
 
 /// The same of sums that are there already.
 pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
+    let chooses_itself = matches!(report, Report::Explain | Report::Summary | Report::Blame | Report::CriticalPath);
+    if fold.query.fibers == Some(true) && !chooses_itself {
+        return of_fibers(fold, |fold| view_of(report, fold));
+    }
+    view_of(report, fold)
+}
+
+fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
-        Report::Explain => explain::explain(fold)?,
+        Report::Explain => of_causes(fold, explain::explain)?,
         Report::Summary => summary::summary(fold),
         Report::Waits => waits::waits(fold),
         Report::Hotspots => hotspots::hotspots(fold),
@@ -167,8 +185,10 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Latency => latency::latency(fold),
         Report::Outlier => outlier::outlier(fold)?,
         Report::Findings => findings::report(fold),
-        Report::Blame => blame::blame(fold)?,
-        Report::CriticalPath => critical_path::critical_path(fold),
+        Report::Blame => of_causes(fold, blame::blame)?,
+        Report::CriticalPath => of_causes(fold, |fold| Ok(critical_path::critical_path(fold)))?,
+        Report::Fibers => of_fibers(fold, |fold| Ok(fibers::fibers(fold)))?,
+        Report::FiberWaits => of_fibers(fold, |fold| Ok(fibers::fiber_waits(fold)))?,
         Report::Losses => losses::losses(fold.trace),
     };
     Ok(View { title: report.title().into(), ..view })

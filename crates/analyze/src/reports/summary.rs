@@ -11,6 +11,7 @@ use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
+use crate::reports::through_fibers::{of_causes, of_fibers};
 use crate::reports::waits::waits;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
@@ -181,15 +182,17 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 fn parts(fold: &Fold<'_>) -> Vec<Field> {
     let levels = &fold.levels;
-    let explain::InSummary { causes, account } = explain::in_summary(fold);
+    let explain::InSummary { causes, account } =
+        of_causes(fold, |fold| Ok(explain::in_summary(fold))).unwrap_or_else(|_| explain::in_summary(fold));
     let findings = findings_beside(fold, &causes);
+    let objects = of_fibers(fold, |fold| Ok(top_objects(fold))).unwrap_or_else(|_| top_objects(fold));
     vec![
         Field("explanation", nested(causes)),
         Field("account", nested(account)),
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", nested(losses(fold))),
-        Field("top_objects", nested(top_objects(fold))),
+        Field("top_objects", nested(objects)),
         Field("findings", nested(findings)),
     ]
 }

@@ -72,7 +72,8 @@ pub const STANDARD_NAMES: &[&str] = &[
     "syscall.",
     "os.(*File).",
     "net.(*",
-    "sync.(*",
+    "sync.",
+    "time.Sleep",
 ];
 /// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
 pub const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];

@@ -8,6 +8,7 @@ pub mod correlation;
 pub mod critical_path;
 pub mod event_loop_turns;
 pub mod explain;
+pub mod fiber_enders;
 pub mod holding;
 pub mod intervals;
 pub mod latency;

@@ -21,6 +21,7 @@ use crate::programs::keeper::Keeper;
 use crate::programs::launch::Child;
 use crate::programs::proc::Began;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Itt;
 use crate::topics::system::System;
 
@@ -70,6 +71,7 @@ pub(super) struct Collection<'a> {
     pub(super) outliers: Option<Outliers>,
     pub(super) modules: Folder,
     pub(super) system: Option<System>,
+    pub(super) goroutines: Option<Goroutines>,
     pub(super) child: Option<Child>,
     /// The running processes that it was attached to.
     pub(super) attached: Vec<(u32, Option<Began>)>,

@@ -25,7 +25,7 @@ impl Collection<'_> {
     /// Ends the collection. Returns the manifest, which is also written.
     pub(super) fn finish(&mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
-        self.read_system(true);
+        self.read_beside(true);
         self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
         self.itt.stop();
         self.round(true)?;
@@ -78,6 +78,11 @@ impl Collection<'_> {
         manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
         manifest.losses.extend(self.unwinding.losses());
         manifest.losses.extend(self.system.iter().flat_map(System::losses));
+        if let Some(goroutines) = &mut self.goroutines {
+            manifest.losses.extend(goroutines.losses());
+            manifest.notices.append(&mut goroutines.take_notices());
+            manifest.fiber_interval_ns = goroutines.interval_ns().unwrap_or(0);
+        }
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.losses.extend(self.itt.finish());
         if let Some(outliers) = &mut self.outliers {

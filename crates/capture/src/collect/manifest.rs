@@ -48,6 +48,7 @@ fn new_manifest(options: &Options) -> Manifest {
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
         finalization_peak_bytes: 0,
+        fiber_interval_ns: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
         delays: DelayFacts::default(),
         taken: CpuTaken::default(),

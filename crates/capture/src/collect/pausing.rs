@@ -5,6 +5,7 @@ use dwell_store::raw::wire::kind;
 
 use super::collection::Collection;
 use crate::error::Result;
+use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Wish;
 
 impl Collection<'_> {
@@ -40,6 +41,7 @@ impl Collection<'_> {
         self.drained.borrow_mut().recorder.mark(kind::RESUME, time_ns.max(self.pause.since_ns));
         self.source.set_paused(false)?;
         self.source.seed()?;
+        self.goroutines.iter_mut().for_each(Goroutines::begin_anew);
         self.soon = true; // while the threads that wait still stand where the seeding found them
         Ok(())
     }

@@ -16,21 +16,31 @@ use crate::topics::itt::Wish;
 const STARTED_NS: u64 = 250_000_000;
 
 impl Collection<'_> {
-    /// Reads the machine's counters when that is due, or `now`.
-    pub(super) fn read_system(&mut self, now: bool) {
+    /// Reads the machine's counters and the goroutines when they are due, or `now`.
+    pub(super) fn read_beside(&mut self, now: bool) {
         let mut drained = self.drained.borrow_mut();
         let programs = std::mem::take(&mut drained.programs);
-        let Some(system) = self.system.as_mut().filter(|_| !self.pause.is_final) else { return };
-        programs.into_iter().for_each(|pid| system.process(pid));
-        if now || system.due_in(monotonic_ns()) == 0 {
-            system.read(self.source.system_calls(), drained.recorder.events());
+        if self.pause.is_final {
+            return;
+        }
+        if let Some(system) = &mut self.system {
+            programs.iter().for_each(|&pid| system.process(pid));
+            if now || system.due_in(monotonic_ns()) == 0 {
+                system.read(self.source.system_calls(), drained.recorder.events());
+            }
+        }
+        if let Some(goroutines) = &mut self.goroutines {
+            programs.iter().for_each(|&pid| goroutines.program(pid));
+            if !self.pause.is_on {
+                goroutines.read(drained.recorder.meta(), now);
+            }
         }
     }
 
     pub(super) fn round(&mut self, at_end: bool) -> Result<()> {
         self.late.note();
         self.late.stay_ahead(self.source.urgency());
-        self.read_system(false);
+        self.read_beside(false);
         let time_ns = self.drain_source(at_end)?;
         let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
         let wishes = self.drain_itt()?;

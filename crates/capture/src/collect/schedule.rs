@@ -47,7 +47,10 @@ impl Collection<'_> {
     /// Sleeps until the next round, or until a target ends or maps a file.
     pub(super) fn wait(&mut self) {
         let wakers = self.source.wakers().into_iter().chain(self.control.as_ref().map(ControlSocket::fd));
-        let due = self.system.as_ref().map(|system| Duration::from_nanos(system.due_in(monotonic_ns())));
+        let now = monotonic_ns();
+        let system = self.system.as_ref().map(|system| system.due_in(now));
+        let goroutines = self.goroutines.as_ref().filter(|_| !self.pause.is_on).and_then(|it| it.due_in(now));
+        let due = system.into_iter().chain(goroutines).min().map(Duration::from_nanos);
         let may_resume = self.pause.is_on && !self.pause.is_final && self.itt.is_used();
         let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };
         let round = if self.unwinding.is_behind() { QUIET.min(round) } else { round };

@@ -29,6 +29,7 @@ use crate::programs::keeper::Keeper;
 use crate::programs::launch::{self, Child};
 use crate::programs::proc;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Preparation;
 use crate::topics::system::System;
 use crate::topics::task_probes::{self, Program};
@@ -129,6 +130,7 @@ impl<'a> Collection<'a> {
             outliers: outliers(folder, options, &mut manifest.notices),
             modules,
             system: system(options),
+            goroutines: options.fibers.then(Goroutines::default),
             child,
             attached: attached(options).iter().map(|&pid| (pid, proc::began(pid))).collect(),
             pidfds,
@@ -150,7 +152,7 @@ impl<'a> Collection<'a> {
             has_intervals: options.requests || !options.task_probes.is_empty(),
             manifest,
         };
-        collection.read_system(true);
+        collection.read_beside(true);
         collection.check_joining()?;
         collection.let_go(&targets)?;
         settle_rights(options, collection.source.name())?;

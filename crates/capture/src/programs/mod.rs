@@ -6,6 +6,7 @@ pub mod belongings;
 pub mod copying;
 pub mod keeper;
 pub mod launch;
+pub mod memory;
 pub mod proc;
 pub mod process_lifetimes;
 mod reopening;

@@ -1,9 +1,10 @@
-//! What a collection records beside threads: sockets, delays, the machine's counters, tasks by probes and by ITT.
+//! What a collection records beside threads: sockets, delays, goroutines, the machine's counters, tasks by probes and by ITT.
 //! Takes loaded hooks, `/proc` and files of programs; gives records, one file of this folder for each topic.
 //! It does not decide when a topic is read: the rounds of a collection do.
 
 pub mod edges;
 pub mod fault_places;
+pub mod goroutines;
 pub mod itt;
 pub mod latency;
 pub mod sockets;

@@ -156,6 +156,9 @@ pub struct CollectArgs {
     /// not tell the reason; with `all`, of every wait, which costs more.
     #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to record")]
     pub call_stack_mode: CallStackMode,
+    /// Whether to look at goroutines of Go programs.
+    #[arg(long, value_enum, default_value_t, help_heading = "How to record")]
+    pub fibers: FibersArg,
     /// Leave out what programs announce through ITT: tasks, counters, frames, names.
     #[arg(long, help_heading = "How to record")]
     pub no_itt: bool,
@@ -211,6 +214,16 @@ impl From<SourceArg> for EventSource {
             SourceArg::Perf => Self::Perf,
         }
     }
+}
+
+/// How goroutines are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FibersArg {
+    /// Now and then, from outside, for at most 1 % of a CPU.
+    #[default]
+    Sampled,
+    /// Not at all.
+    None,
 }
 
 /// What happens to the raw data.

@@ -26,6 +26,7 @@ mod export;
 mod faults;
 mod faults_page;
 mod faults_recording;
+mod fibers;
 mod flight;
 mod foreign_files;
 mod gdb;
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
     cases.extend(remote::cases());
     cases.extend(merge::cases());
     cases.extend(export::cases());
+    cases.extend(fibers::cases());
     cases.extend(sql::cases());
     cases.extend(mcp::cases());
     cases.extend(settings::cases());

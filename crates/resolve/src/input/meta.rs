@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
-    DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
-    STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
+    DelayRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord,
+    PythonCodeHeader, PythonFrame, RequestRecord, STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -61,6 +61,15 @@ pub struct RawMap {
     pub path: Box<[u8]>,
 }
 
+/// What was seen of a fiber.
+#[derive(Clone, Copy, Debug)]
+pub enum FiberRecord {
+    /// It is there.
+    New(FiberNewRecord),
+    /// It is in another state.
+    State(FiberStateRecord),
+}
+
 /// What the trace tells once: stacks, objects, mappings, command lines.
 #[derive(Default)]
 pub struct Meta {
@@ -86,6 +95,8 @@ pub struct Meta {
     pub sockets: RawSockets,
     /// What delayed threads.
     pub delays: Vec<DelayRecord>,
+    /// What was seen of fibers, in the order of the stream.
+    pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
     pub listening: HashSet<u16>,
     /// Latest time of a ROUND mark.
@@ -172,6 +183,8 @@ impl Meta {
             Record::Machine(header, counters) => self.machine.push((header, counters)),
             Record::Interface(header, counters) => self.interfaces.push((header, counters)),
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
+            Record::FiberNew(record) => self.fibers.push(FiberRecord::New(record)),
+            Record::FiberState(record) => self.fibers.push(FiberRecord::State(record)),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {

@@ -1,13 +1,16 @@
 //! Rows of the named tables instead of the replay's numbers: nothing else makes a row of the result from one of the replay.
 
-use dwell_model::ThreadId;
-use dwell_store::Annotations;
-use dwell_store::tables::{Markers, OffCpu, Samples, SyncWaits, Tasks};
+use std::collections::HashMap;
+
+use dwell_model::{FiberId, ObjectId, ObjectType, StackId, ThreadId, WakerKind};
+use dwell_store::tables::{FiberOffCpu, FiberRow, FiberSamples, Fibers, Markers, OffCpu, Samples, SyncWaits, Tasks};
+use dwell_store::{Annotations, FiberTables};
 use rayon::join;
 
 use super::named::Named;
 use crate::objects::futile_wakeups;
 use crate::replay::annotations::{Nested, UnresolvedAnnotations};
+use crate::replay::fibers::{RawFiber, RawFibers};
 use crate::replay::rows::{RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
 /// The intervals off the CPU and the samples.
@@ -52,6 +55,108 @@ fn samples(raw: RawSamples, named: &Named) -> Samples {
         cpu: raw.cpu,
         stack: named.woven.rows.column(raw.stack),
         estimated: raw.estimated,
+    }
+}
+
+/// What Go's compiler calls the function that it makes of `go f(x)`.
+const WRAPPER: &str = ".gowrap";
+
+/// The fibers, and what they did.
+pub fn fibers(raw: RawFibers, named: &Named) -> FiberTables {
+    let RawFibers { fibers, off_cpu, samples } = raw;
+    let wrapped = wrapped(&fibers, &off_cpu, named);
+    let mut table = Fibers::default();
+    for fiber in &fibers {
+        table.push(fiber_row(fiber, &wrapped, named));
+    }
+    let fiber = |ids: Vec<ThreadId>| ids.into_iter().map(|id| id.get().map_or(FiberId::NONE, FiberId::new)).collect();
+    let object: Vec<ObjectId> = named.objects.of_waits.column(off_cpu.wait);
+    let kinds = off_cpu.waker_kind.iter().zip(&object);
+    let waker_kind = kinds.map(|(&kind, &object)| fiber_waker_kind(kind, object, named)).collect();
+    FiberTables {
+        fibers: table,
+        off_cpu: FiberOffCpu {
+            fiber: fiber(off_cpu.thread),
+            start_ns: off_cpu.start_ns,
+            wait_ns: off_cpu.wait_ns,
+            runnable_ns: off_cpu.runnable_ns,
+            reason: off_cpu.reason,
+            outcome: off_cpu.outcome,
+            syscall: off_cpu.syscall,
+            object,
+            stack: named.woven.rows.column(off_cpu.stack),
+            waker: fiber(off_cpu.waker),
+            waker_kind,
+            waker_stack: named.woven.rows.column(off_cpu.waker_stack),
+            holder: fiber(off_cpu.holder),
+        },
+        samples: FiberSamples {
+            fiber: fiber(samples.thread),
+            time_ns: samples.time_ns,
+            weight_ns: samples.weight_ns,
+            stack: named.woven.rows.column(samples.stack),
+            estimated: samples.estimated,
+        },
+    }
+}
+
+/// What each wrapper among the fibers' first functions calls, by the wrapper's name.
+fn wrapped(fibers: &[RawFiber], off_cpu: &RawOffCpu, named: &Named) -> HashMap<String, String> {
+    let mut wrapped = HashMap::new();
+    for (fiber, &stack) in off_cpu.thread.iter().zip(&off_cpu.stack) {
+        let Some(fiber) = fiber.get().map(|row| &fibers[row]) else { continue };
+        let name = function_of(named.woven.rows.get(fiber.entry), named).filter(|name| name.contains(WRAPPER));
+        let Some(name) = name.filter(|name| !wrapped.contains_key(*name)) else { continue };
+        if let Some(called) = called_by(name, named.woven.rows.get(stack), named) {
+            wrapped.insert(name.to_owned(), called.to_owned());
+        }
+    }
+    wrapped
+}
+
+fn fiber_row(fiber: &RawFiber, wrapped: &HashMap<String, String>, named: &Named) -> FiberRow {
+    let name = function_of(named.woven.rows.get(fiber.entry), named).unwrap_or("fiber");
+    FiberRow {
+        kind: u8::try_from(fiber.kind).unwrap_or(0),
+        number: fiber.number,
+        process: fiber.process,
+        parent: fiber.parent.get().map_or(FiberId::NONE, FiberId::new),
+        name: wrapped.get(name).map_or(name, String::as_str).to_owned(),
+        created_stack: named.woven.rows.get(fiber.created),
+        start_ns: fiber.start_ns,
+        end_ns: fiber.end_ns,
+        exited: fiber.exited,
+    }
+}
+
+/// The function that `caller` called on a stack.
+fn called_by<'n>(caller: &str, stack: StackId, named: &'n Named) -> Option<&'n str> {
+    let stacks = &named.woven.stacks;
+    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
+    let functions = rows.filter_map(|row| Some(named.woven.frames.function[stacks.frame[row].get()?].as_str()));
+    let mut below = None;
+    for function in functions {
+        if function == caller {
+            return below;
+        }
+        below = Some(function);
+    }
+    None
+}
+
+fn function_of(stack: StackId, named: &Named) -> Option<&str> {
+    let frame = named.woven.stacks.frame.get(stack.get()?)?.get()?;
+    named.woven.frames.function.get(frame).map(String::as_str)
+}
+
+/// What a fiber waits for says who ended it, where nothing else does.
+fn fiber_waker_kind(kind: u8, object: ObjectId, named: &Named) -> u8 {
+    let of_object =
+        object.get().map_or(ObjectType::Unknown, |row| ObjectType::from_code(named.objects.objects.kind[row]));
+    match (WakerKind::from_code(kind), of_object) {
+        (WakerKind::Unknown, ObjectType::Sleep) => WakerKind::Timer.code(),
+        (WakerKind::Unknown, ObjectType::Socket) => WakerKind::Network.code(),
+        _ => kind,
     }
 }
 

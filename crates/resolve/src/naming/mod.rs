@@ -9,6 +9,6 @@ mod plan;
 mod raw;
 mod task_types;
 
-pub use assign_ids::{annotations, events};
+pub use assign_ids::{annotations, events, fibers};
 pub use named::{Named, name};
 pub use raw::Raw;

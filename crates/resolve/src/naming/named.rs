@@ -239,6 +239,7 @@ fn name_objects(
         lives: &raw.replay.lives,
         symbols,
         off_cpu: raw.off_cpu,
+        fibers: &raw.fibers.off_cpu,
         told: &raw.replay.told.sync.objects,
         texts: &raw.meta.itt.texts,
         creations: &raw.replay.creations,

@@ -3,6 +3,7 @@
 use dwell_store::{Manifest, ResultFolder};
 
 use crate::input::meta::Meta;
+use crate::replay::fibers::RawFibers;
 use crate::replay::rows::{RawOffCpu, RawSamples};
 use crate::replay::state::Replay;
 
@@ -20,4 +21,6 @@ pub struct Raw<'a> {
     pub off_cpu: &'a RawOffCpu,
     /// The samples.
     pub samples: &'a RawSamples,
+    /// The fibers.
+    pub fibers: &'a RawFibers,
 }

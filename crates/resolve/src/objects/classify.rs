@@ -7,6 +7,7 @@ use dwell_store::raw::wire::{
     object_kind,
 };
 
+use super::fiber_waits;
 use super::identity::{Identity, Target};
 use super::kernel::{self, KernelWait};
 use super::names;
@@ -39,11 +40,23 @@ impl<'a> Classifier<'a> {
             return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
         }
         match wait.sleep {
+            Sleep::Fiber => self.fiber(wait),
             Sleep::Stopped => self.stopped(wait),
             Sleep::Device => self.device(wait),
             Sleep::Uninterruptible => self.uninterruptible(wait),
             Sleep::Interruptible => self.interruptible(number, wait),
         }
+    }
+
+    /// What a runtime put a fiber aside for: memory where that is known, else the place.
+    fn fiber(&self, wait: &WaitKey) -> Target {
+        let found = fiber_waits::recognise(self.sources.code.callers(self.stack(wait)));
+        if wait.object != 0 && found.is_in_memory {
+            let base = wait.object.saturating_sub(found.semaphore_at);
+            let identity = Identity::Memory(wait.image, base, found.kind);
+            return Target { identity, address: wait.object, certain: true, has_owner: false };
+        }
+        Target::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
     }
 
     fn stopped(&self, wait: &WaitKey) -> Target {

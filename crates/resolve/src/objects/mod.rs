@@ -4,6 +4,7 @@
 
 mod callers;
 mod classify;
+mod fiber_waits;
 mod futile_wakeups;
 mod identity;
 mod joins;

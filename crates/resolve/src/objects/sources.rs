@@ -30,6 +30,8 @@ pub struct ObjectSources<'a> {
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
     /// The intervals.
     pub off_cpu: &'a RawOffCpu,
+    /// Those of fibers.
+    pub fibers: &'a RawOffCpu,
     /// Objects that programs told of.
     pub told: &'a [SyncObject],
     /// Their names.

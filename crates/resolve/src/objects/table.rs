@@ -13,10 +13,10 @@ use super::sources::ObjectSources;
 use crate::hash::FastMap;
 use crate::input::texts::TextId;
 use crate::replay::annotations::SyncObject;
-use crate::replay::numbers::{SyncNumber, WaitNumber};
+use crate::replay::numbers::{StackNumber, SyncNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::ImageId;
-use crate::replay::waits::WaitKey;
+use crate::replay::waits::{Sleep, WaitKey};
 use crate::row_of::RowOf;
 
 /// The table of objects, and who is where in it.
@@ -38,6 +38,7 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
     let mut targets: Vec<Target> =
         waits.iter().enumerate().map(|(number, wait)| classifier.target(WaitNumber::new(number), wait)).collect();
     adopt_untyped(&mut targets);
+    adopt_of_place(&mut targets, waits);
     adopt_told(&mut targets, sources.told);
     find_enders(&mut targets, waits, sources);
     let joined = targets.iter().filter_map(|target| match target.identity {
@@ -46,7 +47,7 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
     });
     let joined = joins::functions(&joined.collect(), sources);
     let mut namer = Namer::new(sources, joined);
-    let awaited = awaited(waits.len(), sources.off_cpu);
+    let awaited = awaited(waits.len(), &[sources.off_cpu, sources.fibers]);
     let ids = targets.iter().zip(waits).zip(first_ns).zip(awaited);
     let object = |(((target, wait), &time_ns), awaited)| {
         if awaited { namer.object(target, wait, time_ns) } else { ObjectId::NONE }
@@ -58,9 +59,9 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
 }
 
 /// Which of the waits an interval still has: some become others as more is known.
-fn awaited(count: usize, off_cpu: &RawOffCpu) -> Vec<bool> {
+fn awaited(count: usize, off_cpu: &[&RawOffCpu]) -> Vec<bool> {
     let mut awaited = vec![false; count];
-    for wait in off_cpu.wait.iter().filter_map(|wait| wait.get()) {
+    for wait in off_cpu.iter().flat_map(|rows| &rows.wait).filter_map(|wait| wait.get()) {
         awaited[wait] = true;
     }
     awaited
@@ -97,6 +98,24 @@ fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
     }
 }
 
+/// A fiber that was about to wait had no address yet: it waits for what all others at its place wait for, if that is one thing.
+fn adopt_of_place(targets: &mut [Target], waits: &[WaitKey]) {
+    let mut at: FastMap<(ImageId, StackNumber), Option<Identity>> = FastMap::default();
+    let of_fibers = || waits.iter().enumerate().filter(|(_, wait)| wait.sleep == Sleep::Fiber);
+    for (number, wait) in of_fibers().filter(|(_, wait)| wait.object != 0) {
+        let identity = Some(targets[number].identity.clone());
+        let known = at.entry((wait.image, wait.stack)).or_insert_with(|| identity.clone());
+        if *known != identity {
+            *known = None;
+        }
+    }
+    for (number, wait) in of_fibers().filter(|(_, wait)| wait.object == 0) {
+        if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)) {
+            targets[number].identity.clone_from(identity);
+        }
+    }
+}
+
 /// A word of memory that is part of a known object in one wait is part of it in every wait.
 fn adopt_untyped(targets: &mut [Target]) {
     let mut known: FastMap<(ImageId, u64), Identity> = FastMap::default();
@@ -116,7 +135,8 @@ fn adopt_untyped(targets: &mut [Target]) {
 
 /// The data addresses whose symbols are wanted: image and address.
 pub fn data_addresses(waits: &[WaitKey], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
-    let futexes = waits.iter().filter(|wait| wait.kind() == CallKind::Futex && wait.object != 0);
+    let in_memory = |wait: &&WaitKey| wait.kind() == CallKind::Futex || wait.sleep == Sleep::Fiber;
+    let futexes = waits.iter().filter(in_memory).filter(|wait| wait.object != 0);
     let nameless = told.iter().filter(|object| object.name == TextId::EMPTY);
     let nameless = nameless.filter_map(|object| Some((object.image?, object.address)));
     let mut addresses: Vec<_> = futexes.map(|wait| (wait.image, wait.object)).chain(nameless).collect();

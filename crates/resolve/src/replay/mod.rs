@@ -4,6 +4,7 @@
 
 pub mod annotations;
 pub mod creations;
+pub mod fibers;
 pub mod intervals;
 pub mod numbers;
 pub mod rows;

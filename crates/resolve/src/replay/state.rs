@@ -322,7 +322,8 @@ impl Replay {
         (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
     }
 
-    fn intern_wait(&mut self, wait: WaitKey, time_ns: u64) -> WaitNumber {
+    /// The number of a wait that was seen at `time_ns`, CLOCK_MONOTONIC.
+    pub fn intern_wait(&mut self, wait: WaitKey, time_ns: u64) -> WaitNumber {
         let number = self.waits.intern(wait);
         if number == self.first_waits.len() {
             self.first_waits.push(time_ns);

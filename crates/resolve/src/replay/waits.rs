@@ -29,6 +29,8 @@ pub enum Sleep {
     Device,
     /// Stopped by job control or a debugger.
     Stopped,
+    /// Put aside by its runtime: a fiber, of which the scheduler knows nothing.
+    Fiber,
 }
 
 impl Sleep {

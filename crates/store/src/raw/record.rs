@@ -3,11 +3,11 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    CreationRecord, DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader,
-    ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord,
-    ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
-    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
-    WokenFutexRecord, kind,
+    CreationRecord, DelayRecord, DelaysHeader, ExecRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader,
+    IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader,
+    RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader,
+    StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord,
+    ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -56,6 +56,8 @@ pub enum Record<'a> {
     Machine(MachineHeader, Vec<u64>),
     /// An interface's counters, as many as are there.
     Interface(InterfaceHeader, Vec<u64>),
+    FiberNew(FiberNewRecord),
+    FiberState(FiberStateRecord),
     Round(RecordHeader),
     Pause(RecordHeader),
     Resume(RecordHeader),
@@ -160,6 +162,8 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
             let interface: InterfaceHeader = prefix(body)?;
             Record::Interface(interface, numbers(body.get(size_of::<InterfaceHeader>()..)?, interface.count))
         }
+        kind::FIBER_NEW => Record::FiberNew(prefix(body)?),
+        kind::FIBER_STATE => Record::FiberState(prefix(body)?),
         kind::ROUND => Record::Round(header),
         kind::PAUSE => Record::Pause(header),
         kind::RESUME => Record::Resume(header),

@@ -1,8 +1,8 @@
 //! What one column of a table holds: its type, how Parquet stores it, and where its values lie in another result.
 
 use dwell_model::{
-    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
-    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FiberId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId,
+    SocketWaitId, SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -187,6 +187,7 @@ id_cells! {
     SocketId: sockets;
     SocketWaitId: socket_waits;
     DelaySourceId: delay_sources;
+    FiberId: fibers;
 }
 
 impl Cell for bool {
@@ -244,5 +245,5 @@ absent! {
     FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
     CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
     TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE;
-    SocketId = Self::NONE; SocketWaitId = Self::NONE; DelaySourceId = Self::NONE; Vec<u8> = Vec::new();
+    SocketId = Self::NONE; SocketWaitId = Self::NONE; DelaySourceId = Self::NONE; FiberId = Self::NONE; Vec<u8> = Vec::new();
 }

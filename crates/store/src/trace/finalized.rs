@@ -8,6 +8,7 @@ use super::annotations::Annotations;
 use super::code_tables::CodeTables;
 use super::delays::DelayTables;
 use super::events::Events;
+use super::fibers::FiberTables;
 use super::nesting::Nesting;
 use super::sockets::{Referred, SocketTables};
 use crate::error::{Error, Result};
@@ -38,6 +39,7 @@ pub struct Trace {
     pub annotations: Annotations,
     pub sockets: SocketTables,
     pub delays: DelayTables,
+    pub fibers: FiberTables,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables at first use, or mapped.
@@ -63,6 +65,7 @@ impl Trace {
             annotations: Annotations::default(),
             sockets: SocketTables::default(),
             delays: DelayTables::default(),
+            fibers: FiberTables::default(),
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),
@@ -132,6 +135,7 @@ impl Trace {
         trace.annotations = Annotations::read(tables, trace.manifest.trace_format)?;
         trace.sockets = SocketTables::read(tables, trace.manifest.trace_format)?;
         trace.delays = DelayTables::read(tables, trace.manifest.trace_format)?;
+        trace.fibers = FiberTables::read(tables, trace.manifest.trace_format)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
         trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
@@ -157,6 +161,7 @@ impl Trace {
         self.annotations.write(&partial)?;
         self.sockets.write(&partial)?;
         self.delays.write(&partial)?;
+        self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
         code.write(&partial)?;
@@ -207,12 +212,10 @@ impl Trace {
         all("samples.time_ns", self.samples.time_ns.is_sorted())?;
         self.annotations.check(rows.processes, rows.threads, rows.objects)?;
         self.delays.check(rows.threads)?;
-        self.sockets.check(&Referred {
-            processes: rows.processes,
-            threads: rows.threads,
-            objects: rows.objects,
-            stacks: rows.stacks,
-        })
+        let referred =
+            Referred { processes: rows.processes, threads: rows.threads, objects: rows.objects, stacks: rows.stacks };
+        self.fibers.check(&referred)?;
+        self.sockets.check(&referred)
     }
 }
 

@@ -24,6 +24,8 @@ export const OBJECTS_JA: Record<string, string> = {
   'Page fault': 'ページフォルト',
   'Block I/O': 'ブロック I/O',
   'File lock': 'ファイルロック',
+  Channel: 'チャネル',
+  'Wait group': '待機グループ',
   'Kernel lock': 'カーネル・ロック',
   GIL: 'GIL',
   'JVM monitor / parking': 'JVM モニター',

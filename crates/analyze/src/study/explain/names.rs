@@ -322,6 +322,8 @@ fn title(kind: ObjectType) -> &'static str {
         PageFault => "page fault",
         KernelLock => "kernel lock",
         FileLock => "file lock",
+        Channel => "channel",
+        WaitGroup => "wait group",
         Gil => "GIL",
         JvmMonitor => "JVM monitor",
         GoRuntime => "Go runtime",

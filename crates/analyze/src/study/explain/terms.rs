@@ -128,7 +128,18 @@ pub fn is_needed(kind: ObjectType) -> bool {
     use ObjectType::*;
     matches!(
         kind,
-        Mutex | RwLock | SpinLock | Once | KernelLock | FileLock | Gil | Barrier | OpenMpBarrier | PageFault | BlockIo
+        Mutex
+            | RwLock
+            | SpinLock
+            | Once
+            | KernelLock
+            | FileLock
+            | Gil
+            | Barrier
+            | OpenMpBarrier
+            | WaitGroup
+            | PageFault
+            | BlockIo
     )
 }
 
@@ -146,6 +157,7 @@ pub fn hands_over(kind: ObjectType) -> bool {
             | IoUring
             | JvmMonitor
             | GoRuntime
+            | Channel
             | TbbScheduler
             | User
             | Unknown

@@ -1,0 +1,358 @@
+//! Who ended the waits of sampled fibers, as far as their places tell. Takes a result in which fibers stand for threads; splits waits
+//! by who held the lock meanwhile, and names the child whose end a wait group or a channel waited for.
+//!
+//! A lock of Go does not say who has it. But whoever has it is in a function that took it, and runs or waits for something else there.
+//! Where several are there at once, their call sites tell: two fibers can be at one outside of the lock, never within. This is an
+//! estimate, as all times of sampled fibers are.
+
+use std::collections::{HashMap, HashSet};
+
+use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, WakerKind};
+use dwell_store::tables::{OffCpu, OffCpuRow};
+use dwell_store::{Table, Trace};
+
+use crate::stacks::object::object_type;
+
+/// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
+const CALLERS: usize = 3;
+/// Part of the time of the waits in which somebody must be in such a function.
+const SEEN_SHARE: f64 = 0.5;
+/// Frames of a stack that are looked at.
+const DEPTH: usize = 64;
+/// How names of functions begin that are the runtime's and the locks' own.
+const LIBRARY: &[&str] = &["runtime.", "sync.", "internal/sync.", "internal/runtime/"];
+
+/// Names who ended waits in `view`, whose first threads are the fibers that `view.fibers` describes.
+pub fn name_enders(view: &mut Trace) {
+    let fibers = view.fibers.fibers.len();
+    let spans: HashMap<ObjectId, Vec<Held>> = {
+        let code = CodePlaces::of(view);
+        let stays = stays(view, fibers);
+        let waits = waits_for_locks(view, fibers);
+        waits.iter().map(|(object, rows)| (*object, held(view, &code, &stays, *object, rows))).collect()
+    };
+    view.off_cpu = split(&view.off_cpu, fibers, &spans);
+    name_children(view, fibers);
+    view.tables_changed();
+}
+
+/// A stretch of time in which a fiber was at one place.
+struct Stay {
+    from: u64,
+    to: u64,
+    fiber: ThreadId,
+    stack: StackId,
+    /// What it waits for there.
+    object: ObjectId,
+}
+
+/// A stretch of time in which a fiber held a lock, and where it was.
+#[derive(Clone, Copy)]
+struct Held {
+    from: u64,
+    to: u64,
+    fiber: ThreadId,
+    stack: StackId,
+}
+
+/// The functions and the frames of stacks.
+struct CodePlaces<'t> {
+    trace: &'t Trace,
+    /// For each frame the first one of its function.
+    function_of: Vec<u32>,
+    is_library: Vec<bool>,
+}
+
+impl<'t> CodePlaces<'t> {
+    fn of(trace: &'t Trace) -> Self {
+        let mut first: HashMap<&str, u32> = HashMap::new();
+        let names = || trace.frames.function.iter().map(String::as_str);
+        let function_of = names().enumerate().map(|(row, name)| *first.entry(name).or_insert(row as u32)).collect();
+        let is_library = names().map(|name| LIBRARY.iter().any(|prefix| name.starts_with(prefix))).collect();
+        Self { trace, function_of, is_library }
+    }
+
+    /// Frames, leaf first.
+    fn frames(&self, stack: StackId) -> impl Iterator<Item = usize> {
+        let stacks = &self.trace.stacks;
+        let rows = std::iter::successors(stack.get(), move |&row| stacks.parent[row].get());
+        rows.take(DEPTH).filter_map(move |row| stacks.frame[row].get())
+    }
+
+    /// The functions of a wait's own code, from the one that waits on.
+    fn callers(&self, stack: StackId) -> Vec<u32> {
+        let own = self.frames(stack).skip_while(|&frame| self.is_library[frame]);
+        own.take(CALLERS).map(|frame| self.function_of[frame]).collect()
+    }
+
+    /// The frame at which a stack goes through one of the functions.
+    fn frame_in(&self, stack: StackId, functions: &HashSet<u32>) -> Option<FrameId> {
+        self.frames(stack).find(|&frame| functions.contains(&self.function_of[frame])).map(FrameId::new)
+    }
+}
+
+fn is_fiber(thread: ThreadId, fibers: usize) -> bool {
+    thread.get().is_some_and(|row| row < fibers)
+}
+
+/// Where each fiber was, by start.
+fn stays(view: &Trace, fibers: usize) -> Vec<Stay> {
+    let (off, samples) = (&view.off_cpu, &view.samples);
+    let waits = (0..off.len()).filter(|&row| is_fiber(off.thread[row], fibers)).map(|row| Stay {
+        from: off.start_ns[row],
+        to: end_of(off, row),
+        fiber: off.thread[row],
+        stack: off.stack[row],
+        object: off.object[row],
+    });
+    let runs = (0..samples.len()).filter(|&row| is_fiber(samples.thread[row], fibers)).map(|row| {
+        let (time, weight) = (samples.time_ns[row], samples.weight_ns[row]);
+        // One that stands for a stretch without samples is in its middle, any other one at its end.
+        let to = if samples.estimated[row] { time + weight / 2 } else { time };
+        let (fiber, stack) = (samples.thread[row], samples.stack[row]);
+        Stay { from: to.saturating_sub(weight), to, fiber, stack, object: ObjectId::NONE }
+    });
+    let mut stays: Vec<Stay> = waits.chain(runs).filter(|stay| stay.to > stay.from).collect();
+    stays.sort_by_key(|stay| stay.from);
+    stays
+}
+
+fn end_of(off: &OffCpu, row: usize) -> u64 {
+    off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row]
+}
+
+/// The rows of fibers that wait for each lock and that nobody is known to have ended, by object.
+fn waits_for_locks(view: &Trace, fibers: usize) -> Vec<(ObjectId, Vec<usize>)> {
+    let off = &view.off_cpu;
+    let mut waits: HashMap<ObjectId, Vec<usize>> = HashMap::new();
+    for row in 0..off.len() {
+        let kind = object_type(view, off.object[row]);
+        let is_lock = matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once);
+        if is_lock && is_fiber(off.thread[row], fibers) && off.wait_ns[row] > 0 && !off.waker[row].is_some() {
+            waits.entry(off.object[row]).or_default().push(row);
+        }
+    }
+    waits.into_iter().collect()
+}
+
+/// Who held the lock `object` while the rows waited for it, by start.
+fn held(view: &Trace, code: &CodePlaces<'_>, stays: &[Stay], object: ObjectId, rows: &[usize]) -> Vec<Held> {
+    let off = &view.off_cpu;
+    let waited = union(rows.iter().map(|&row| (off.start_ns[row], off.start_ns[row] + off.wait_ns[row])).collect());
+    let waited_ns: u64 = waited.iter().map(|(from, to)| to - from).sum();
+    let callers: HashSet<StackId> = rows.iter().map(|&row| off.stack[row]).collect();
+    let callers: Vec<Vec<u32>> = callers.into_iter().map(|stack| code.callers(stack)).collect();
+    for level in 0..CALLERS {
+        let functions: HashSet<u32> = callers.iter().filter_map(|of_one| of_one.get(level).copied()).collect();
+        let within = Within::of(code, stays, &functions, object, &waited);
+        let is_shared = object_type(view, object) == ObjectType::RwLock;
+        let spans = within.holders(is_shared);
+        let seen_ns: u64 = spans.iter().map(|span| span.to - span.from).sum();
+        if seen_ns as f64 >= SEEN_SHARE * waited_ns as f64 {
+            let mut begins_to_wait: HashMap<ThreadId, Vec<u64>> = HashMap::new();
+            rows.iter().for_each(|&row| begins_to_wait.entry(off.thread[row]).or_default().push(off.start_ns[row]));
+            return without_gaps(spans, &waited, &begins_to_wait);
+        }
+    }
+    Vec::new()
+}
+
+/// The time that any of the spans covers, as spans apart.
+fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut apart: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in spans {
+        match apart.last_mut() {
+            Some((_, end)) if from <= *end => *end = (*end).max(to),
+            _ => apart.push((from, to)),
+        }
+    }
+    apart
+}
+
+/// Fibers in a function that takes a lock, while others waited for it.
+struct Within {
+    /// With the frame in that function, by start.
+    stays: Vec<(Held, FrameId)>,
+}
+
+impl Within {
+    fn of(
+        code: &CodePlaces<'_>,
+        stays: &[Stay],
+        functions: &HashSet<u32>,
+        object: ObjectId,
+        waited: &[(u64, u64)],
+    ) -> Self {
+        let mut frame_in: HashMap<StackId, Option<FrameId>> = HashMap::new();
+        let mut within = Vec::new();
+        for stay in stays.iter().filter(|stay| stay.object != object) {
+            let frame = *frame_in.entry(stay.stack).or_insert_with(|| code.frame_in(stay.stack, functions));
+            let Some(frame) = frame else { continue };
+            let first = waited.partition_point(|(_, to)| *to <= stay.from);
+            for &(from, to) in waited[first..].iter().take_while(|(from, _)| *from < stay.to) {
+                let held =
+                    Held { from: from.max(stay.from), to: to.min(stay.to), fiber: stay.fiber, stack: stay.stack };
+                within.push((held, frame));
+            }
+        }
+        within.sort_by_key(|(held, _)| held.from);
+        Self { stays: within }
+    }
+
+    /// Who held the lock when: of those that are there, the one at the call site that is most surely within the lock. `is_shared`:
+    /// several may hold it.
+    fn holders(&self, is_shared: bool) -> Vec<Held> {
+        let mut sureness: HashMap<FrameId, i64> = HashMap::new();
+        self.sweep(|from, to, active| {
+            let length = (to - from).cast_signed();
+            let alone = active.windows(2).all(|pair| self.stays[pair[0]].0.fiber == self.stays[pair[1]].0.fiber);
+            for (at, &one) in active.iter().enumerate() {
+                let (held, frame) = self.stays[one];
+                let has_double = active[at + 1..]
+                    .iter()
+                    .any(|&other| self.stays[other].1 == frame && self.stays[other].0.fiber != held.fiber);
+                let vote = if alone || is_shared {
+                    length
+                } else if has_double {
+                    -length
+                } else {
+                    0
+                };
+                *sureness.entry(frame).or_default() += vote;
+            }
+        });
+        let mut spans: Vec<Held> = Vec::new();
+        self.sweep(|from, to, active| {
+            let surest = active.iter().max_by_key(|&&one| {
+                let (held, frame) = self.stays[one];
+                (sureness.get(&frame).copied().unwrap_or(0), std::cmp::Reverse(held.from))
+            });
+            let Some(&surest) = surest else { return };
+            let (held, _) = self.stays[surest];
+            match spans.last_mut() {
+                Some(last) if last.fiber == held.fiber && last.to == from => (last.to, last.stack) = (to, held.stack),
+                _ => spans.push(Held { from, to, ..held }),
+            }
+        });
+        spans
+    }
+
+    /// Calls `each` with stretches of time and the stays that are in all of each.
+    fn sweep(&self, mut each: impl FnMut(u64, u64, &[usize])) {
+        let mut edges: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * self.stays.len());
+        for (number, (held, _)) in self.stays.iter().enumerate() {
+            edges.push((held.from, true, number));
+            edges.push((held.to, false, number));
+        }
+        edges.sort_unstable();
+        let mut active: Vec<usize> = Vec::new();
+        let mut since = 0;
+        for (time, begins, number) in edges {
+            if time > since && !active.is_empty() {
+                each(since, time, &active);
+            }
+            since = time;
+            if begins {
+                active.push(number);
+            } else {
+                active.retain(|&other| other != number);
+            }
+        }
+    }
+}
+
+/// Somebody holds a lock while others wait for it: where nobody was seen to, it is who was seen last, until that one waits for it again.
+fn without_gaps(
+    mut spans: Vec<Held>,
+    waited: &[(u64, u64)],
+    begins_to_wait: &HashMap<ThreadId, Vec<u64>>,
+) -> Vec<Held> {
+    for at in 0..spans.len() {
+        let Held { to, fiber, .. } = spans[at];
+        let next = spans.get(at + 1).map_or(u64::MAX, |next| next.from);
+        let waits = begins_to_wait.get(&fiber).map_or(&[][..], Vec::as_slice);
+        let again = waits.get(waits.partition_point(|begin| *begin < to)).copied().unwrap_or(u64::MAX);
+        let within = waited.get(waited.partition_point(|(_, end)| *end < to)).map_or(to, |(_, end)| *end);
+        spans[at].to = next.min(again).min(within).max(to);
+    }
+    spans
+}
+
+/// The rows, those of fibers that wait for a lock split by who held it.
+fn split(off: &OffCpu, fibers: usize, spans: &HashMap<ObjectId, Vec<Held>>) -> OffCpu {
+    let mut rows = OffCpu::default();
+    for row in (0..off.len()).filter_map(|row| off.row(row)) {
+        let held = spans.get(&row.object).filter(|_| is_fiber(row.thread, fibers) && row.wait_ns > 0);
+        match held {
+            Some(held) if !row.waker.is_some() => split_row(&row, held, &mut rows),
+            _ => drop(rows.push(row)),
+        }
+    }
+    rows.in_order_of(|rows| &rows.start_ns)
+}
+
+fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
+    let end = row.start_ns + row.wait_ns;
+    let first = spans.partition_point(|span| span.to <= row.start_ns);
+    let within: Vec<Held> =
+        spans[first..].iter().copied().take_while(|span| span.from < end).filter(|it| it.fiber != row.thread).collect();
+    let mut at = row.start_ns;
+    let mut piece = |to: u64, held: Option<&Held>| {
+        let is_last = to == end;
+        if to == at && !is_last {
+            return;
+        }
+        let unheld = OffCpuRow {
+            start_ns: at,
+            wait_ns: to - at,
+            runnable_ns: if is_last { row.runnable_ns } else { 0 },
+            outcome: if is_last { row.outcome } else { Outcome::Woken.code() },
+            again: at > row.start_ns,
+            ..row.clone()
+        };
+        rows.push(match held {
+            Some(Held { fiber, stack, .. }) => OffCpuRow {
+                waker: *fiber,
+                waker_kind: WakerKind::Thread.code(),
+                waker_stack: *stack,
+                holder: *fiber,
+                ..unheld
+            },
+            None => unheld,
+        });
+        at = to;
+    };
+    for span in &within {
+        piece(span.from.clamp(row.start_ns, end), None);
+        piece(span.to.min(end), Some(span));
+    }
+    if within.last().is_none_or(|last| last.to < end) {
+        piece(end, None);
+    }
+}
+
+/// A fiber that waits for a wait group waits for those that it made; and so does one that waits at a channel, where one of these ended
+/// as the wait did.
+fn name_children(view: &mut Trace, fibers: usize) {
+    let near_ns = 2 * view.manifest.fiber_interval_ns;
+    let mut children: HashMap<ThreadId, Vec<(u64, ThreadId)>> = HashMap::new();
+    for child in (0..fibers).filter(|&child| view.threads.exited[child]) {
+        let (parent, end_ns) = (view.threads.parent[child], view.threads.end_ns[child]);
+        children.entry(parent).or_default().push((end_ns, ThreadId::new(child)));
+    }
+    children.values_mut().for_each(|of_one| of_one.sort_unstable());
+    for row in 0..view.off_cpu.len() {
+        let off = &view.off_cpu;
+        let end_ns = off.start_ns[row] + off.wait_ns[row];
+        let kind = object_type(view, off.object[row]);
+        let is_open = !off.waker[row].is_some() && off.outcome[row] != Outcome::Unfinished.code();
+        let Some(made) = children.get(&off.thread[row]).filter(|_| is_open) else { continue };
+        let until = made.partition_point(|(end, _)| *end <= end_ns.saturating_add(near_ns));
+        let Some(&(child_end_ns, child)) = until.checked_sub(1).map(|at| &made[at]) else { continue };
+        let is_near = child_end_ns.saturating_add(near_ns) >= end_ns && child_end_ns > off.start_ns[row];
+        if matches!(kind, ObjectType::WaitGroup | ObjectType::Channel) && is_near {
+            (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child, WakerKind::Thread.code());
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Goroutines of profiled Go programs, sampled from outside: what each does, where, and for what it waits.
+//!
+//! A pass over a process's goroutines is made as often as a small part of one CPU allows. Between two passes nothing is known: a
+//! change is taken as of the middle. Goroutines that live shorter than that are seen by chance.
+
+use std::hash::BuildHasher;
+
+use bytemuck::Zeroable;
+use dwell_goroutines::{Goroutine, Pass, Reader, State, Unsupported, reader_of};
+use dwell_model::{Notice, StackEnd, losses, notice};
+use dwell_store::raw::RecordBuffer;
+use dwell_store::raw::wire::{
+    FIBER_FLAG_SEEDED, FiberNewRecord, FiberStateRecord, RecordHeader, StackHeader, fiber_kind, fiber_state, kind,
+};
+use foldhash::fast::FixedState;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+
+use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::programs::memory::ProcessMemory;
+
+/// Between two passes, at least.
+const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+/// … and at most: who waits for so long is seen.
+const LONGEST_INTERVAL_NS: u64 = 2_000_000_000;
+/// A pass may cost this part of one CPU.
+const COST_SHARE: u64 = 100;
+/// Go programs that are looked at.
+const MOST_PROCESSES: usize = 64;
+
+/// The Go programs of a collection.
+#[derive(Default)]
+pub struct Goroutines {
+    processes: Vec<GoProcess>,
+    unsupported: Vec<Notice>,
+    counted: Pass,
+    processes_left_out: u64,
+    passes: u64,
+    intervals_ns: u64,
+}
+
+/// One of them.
+struct GoProcess {
+    pid: u32,
+    memory: ProcessMemory,
+    reader: Reader,
+    seen: HashMap<u64, Sighting>,
+    stacks: HashSet<u64>,
+    passes: u64,
+    last_ns: u64,
+    next_ns: u64,
+}
+
+/// How a goroutine was seen last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Sighting {
+    state: State,
+    thread: u32,
+    object: u64,
+    stack: u64,
+    pass: u64,
+}
+
+impl Goroutines {
+    /// Process `pid` runs another program now.
+    pub fn program(&mut self, pid: u32) {
+        self.processes.retain(|process| process.pid != pid);
+        match reader_of(pid) {
+            Ok(None) => {}
+            Ok(Some(_)) if self.processes.len() >= MOST_PROCESSES => self.processes_left_out += 1,
+            Ok(Some(reader)) => self.processes.extend(GoProcess::new(pid, reader)),
+            Err(unsupported) => self.unsupported.push(remark(&unsupported)),
+        }
+        self.unsupported.dedup();
+    }
+
+    /// Nanoseconds until the next pass is due; `None` where there is no Go program.
+    pub fn due_in(&self, now_ns: u64) -> Option<u64> {
+        self.processes.iter().map(|process| process.next_ns.saturating_sub(now_ns)).min()
+    }
+
+    /// Makes the passes that are due into `records`; all, `at_end`.
+    pub fn read(&mut self, records: &mut RecordBuffer, at_end: bool) {
+        let mut gone = Vec::new();
+        for process in &mut self.processes {
+            let now_ns = monotonic_ns();
+            if !at_end && process.next_ns > now_ns {
+                continue;
+            }
+            let (last_ns, is_first) = (process.last_ns, process.passes == 0);
+            let Some(pass) = process.pass(now_ns, records) else {
+                gone.push(process.pid);
+                continue;
+            };
+            self.counted.torn += pass.torn;
+            self.counted.unreadable = self.counted.unreadable.max(pass.unreadable);
+            self.counted.left_out = self.counted.left_out.max(pass.left_out);
+            if !is_first {
+                self.passes += 1;
+                self.intervals_ns += now_ns - last_ns;
+            }
+        }
+        self.processes.retain(|process| !gone.contains(&process.pid));
+    }
+
+    /// Recording goes on after a pause: what was seen before says nothing.
+    pub fn begin_anew(&mut self) {
+        for process in &mut self.processes {
+            process.next_ns = 0;
+        }
+    }
+
+    /// The mean time between two passes, ns; `None` where there were none.
+    pub fn interval_ns(&self) -> Option<u64> {
+        self.intervals_ns.checked_div(self.passes)
+    }
+
+    /// What could not be seen: name and count, zeros left out.
+    pub fn losses(&self) -> impl Iterator<Item = (String, u64)> {
+        let all = [
+            (losses::GOROUTINES_TORN, self.counted.torn),
+            (losses::GOROUTINES_UNREADABLE, self.counted.unreadable),
+            (losses::GOROUTINES_LEFT_OUT, self.counted.left_out),
+            (losses::GO_PROCESSES_LEFT_OUT, self.processes_left_out),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count))
+    }
+
+    /// The programs whose goroutines cannot be read.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.unsupported)
+    }
+}
+
+impl GoProcess {
+    fn new(pid: u32, reader: Reader) -> Option<Self> {
+        Some(Self {
+            pid,
+            memory: ProcessMemory::of(pid)?,
+            reader,
+            seen: HashMap::new(),
+            stacks: HashSet::new(),
+            passes: 0,
+            last_ns: 0,
+            next_ns: 0,
+        })
+    }
+
+    /// Looks at every goroutine, and writes what has changed. `None` when the process has ended.
+    fn pass(&mut self, now_ns: u64, records: &mut RecordBuffer) -> Option<Pass> {
+        let began_ns = thread_cpu_ns();
+        let changed_ns = if self.passes == 0 { now_ns } else { self.last_ns.midpoint(now_ns) };
+        self.passes += 1;
+        let mut writer =
+            Writer { pid: self.pid, changed_ns, is_first: self.passes == 1, stacks: &mut self.stacks, records };
+        let (seen, number) = (&mut self.seen, self.passes);
+        let pass = self.reader.pass(&mut self.memory, &mut |goroutine| {
+            let before = seen.get(&goroutine.id).copied();
+            let sighting = writer.sighting(goroutine, before, number);
+            seen.insert(goroutine.id, sighting);
+        });
+        let Some(pass) = pass else {
+            self.end(now_ns, records);
+            return None;
+        };
+        let is_complete = pass.torn == 0;
+        seen.retain(|&id, sighting| {
+            // One that moved while it was read is missing for a pass.
+            let missed = number - sighting.pass;
+            let is_there = missed == 0 || !is_complete && missed < 3;
+            if !is_there {
+                writer.state(id, fiber_state::ENDED, &Sighting { thread: 0, object: 0, stack: 0, ..*sighting });
+            }
+            is_there
+        });
+        self.last_ns = now_ns;
+        let cost_ns = thread_cpu_ns().saturating_sub(began_ns);
+        let interval_ns = (cost_ns * COST_SHARE).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+        // Uneven, so that it keeps no step with what the program does at an even pace.
+        let jitter_ns = FixedState::default().hash_one((self.passes, now_ns)) % (interval_ns / 2);
+        self.next_ns = now_ns + interval_ns * 3 / 4 + jitter_ns;
+        Some(pass)
+    }
+
+    fn end(&mut self, now_ns: u64, records: &mut RecordBuffer) {
+        let changed_ns = self.last_ns.midpoint(now_ns);
+        let mut writer = Writer { pid: self.pid, changed_ns, is_first: false, stacks: &mut self.stacks, records };
+        for (&id, sighting) in &self.seen {
+            writer.state(id, fiber_state::ENDED, &Sighting { thread: 0, object: 0, stack: 0, ..*sighting });
+        }
+    }
+}
+
+/// Writes what a pass saw.
+struct Writer<'w> {
+    pid: u32,
+    changed_ns: u64,
+    is_first: bool,
+    stacks: &'w mut HashSet<u64>,
+    records: &'w mut RecordBuffer,
+}
+
+impl Writer<'_> {
+    fn sighting(&mut self, goroutine: &Goroutine<'_>, before: Option<Sighting>, pass: u64) -> Sighting {
+        if before.is_none() {
+            self.new_fiber(goroutine);
+        }
+        let stack = match goroutine.stack {
+            Some(frames) => self.stack(frames),
+            None if goroutine.state == State::Running => 0,
+            None => before.map_or(0, |before| before.stack),
+        };
+        let &Goroutine { state, thread, object, .. } = goroutine;
+        let now = Sighting { state, thread, object, stack, pass };
+        if before.is_none_or(|before| Sighting { pass, ..before } != now) {
+            self.state(goroutine.id, state_number(state), &now);
+        }
+        now
+    }
+
+    fn new_fiber(&mut self, goroutine: &Goroutine<'_>) {
+        let entry_stack = self.stack(&[goroutine.entry]);
+        // Within the call, so that the line is the call's.
+        let creator_stack = if goroutine.created_at == 0 { 0 } else { self.stack(&[goroutine.created_at - 1]) };
+        self.records.fixed(&FiberNewRecord {
+            h: self.header(kind::FIBER_NEW, 0),
+            fiber: goroutine.id,
+            parent: goroutine.parent,
+            entry_stack,
+            creator_stack,
+            tgid: self.pid,
+            flags: if self.is_first { FIBER_FLAG_SEEDED } else { 0 },
+            kind: fiber_kind::GOROUTINE,
+            ..FiberNewRecord::zeroed()
+        });
+    }
+
+    fn state(&mut self, fiber: u64, state: u16, sighting: &Sighting) {
+        self.records.fixed(&FiberStateRecord {
+            h: self.header(kind::FIBER_STATE, sighting.thread),
+            fiber,
+            user_stack: sighting.stack,
+            object: sighting.object,
+            tgid: self.pid,
+            state,
+            reserved: 0,
+        });
+    }
+
+    /// The key of a stack, which is written when it is new.
+    fn stack(&mut self, frames: &[u64]) -> u64 {
+        let key = FixedState::default().hash_one((self.pid, frames)).max(1);
+        if self.stacks.insert(key) {
+            let h = self.header(kind::STACK, self.pid);
+            let header = StackHeader { h, key, tgid: self.pid, count: 0, flags: 0, end: StackEnd::Complete as u8 };
+            self.records.stack(header, frames);
+        }
+        key
+    }
+
+    fn header(&self, kind: u16, tid: u32) -> RecordHeader {
+        RecordHeader { kind, size: 0, tid, time_ns: self.changed_ns }
+    }
+}
+
+fn state_number(state: State) -> u16 {
+    match state {
+        State::Ready => fiber_state::READY,
+        State::Running => fiber_state::RUNNING,
+        State::InCall => fiber_state::IN_CALL,
+        State::Waiting => fiber_state::WAITING,
+    }
+}
+
+fn remark(unsupported: &Unsupported) -> Notice {
+    match unsupported {
+        Unsupported::Version(version) => notice!(GO_VERSION_UNKNOWN, version = version),
+        Unsupported::NoList(version) => notice!(GOROUTINES_NOT_FOUND, version = version),
+    }
+}

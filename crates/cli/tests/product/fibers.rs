@@ -1,0 +1,154 @@
+//! Goroutines: what they waited for is what they measured themselves, and why is what was planted.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::Case;
+use crate::recording::{
+    Output, Recording, Running, collect, needs_program, needs_recording, number, run_dwell, text, wait_for,
+};
+
+/// Who waits for the lock, and for the clerk.
+const LOCK: &str = "main.ledger";
+
+/// The cases.
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("fibers::adds_up", adds_up),
+        Case::new("fibers::stripped", stripped),
+        Case::new("fibers::position_independent", position_independent),
+        Case::new("fibers::attached", attached),
+        Case::new("fibers::no_fibers", no_fibers),
+    ]
+}
+
+/// The program, built with these flags.
+fn build(folder: &Path, flags: &[&str]) -> Result<PathBuf> {
+    const USUAL_PLACE: &str = "/usr/local/go/bin/go";
+    needs_recording()?;
+    let usual = || Path::new(USUAL_PLACE).is_file().then(|| USUAL_PLACE.to_owned());
+    let go = needs_program("go").or_else(|missing| usual().ok_or(missing))?;
+    let (source, program) = (folder.join("ledger.go"), folder.join("ledger"));
+    std::fs::write(&source, include_str!("fibers.go"))?;
+    let mut build = Command::new(go);
+    build.arg("build").args(flags).arg("-o").args([&program, &source]);
+    build.env("GOCACHE", folder.join("cache")).env("GOTOOLCHAIN", "local").env("GO111MODULE", "off");
+    ensure!(build.status()?.success(), "it does not compile");
+    Ok(program)
+}
+
+fn record(flags: &[&str]) -> Result<Recording> {
+    let folder = TempDir::new()?;
+    let program = build(folder.path(), flags)?;
+    Recording::of(&[], &[&program.display().to_string()])
+}
+
+/// Seconds that goroutines waited for the lock, and for the clerk, as they measured it.
+fn measured(output: &Output) -> Result<(f64, f64)> {
+    let lock = output.truth("lock_wait_s").context("no seconds of waits for the lock")?;
+    Ok((lock, output.truth("order_wait_s").context("no seconds of waits for the clerk")?))
+}
+
+/// Wait time of a type of object, ns, and its error.
+fn waited(recording: &Recording, kind: &str) -> Result<(f64, f64)> {
+    let rows = recording.rows(&["fiber-waits"])?;
+    let of_kind = rows.iter().filter(|row| text(row, "type") == kind);
+    let mut sums = (0.0, 0.0);
+    for row in of_kind {
+        ensure!(text(row, "exact") == "no", "a sampled row says that it is exact: {row}");
+        sums.0 += number(row, "wait_ns")?;
+        sums.1 += number(row, "error_ns")?;
+    }
+    Ok(sums)
+}
+
+/// The waits are what the program measured, within three times the error that the report states.
+fn agree(recording: &Recording, output: &Output) -> Result<()> {
+    let (lock_s, order_s) = measured(output)?;
+    for (kind, measured_s) in [("mutex", lock_s), ("channel", order_s)] {
+        let (wait_ns, error_ns) = waited(recording, kind)?;
+        let off_ns = (wait_ns - measured_s * 1e9).abs();
+        ensure!(wait_ns > 0.0 && off_ns <= 3.0 * error_ns, "{kind}: {wait_ns} of {measured_s} s, error {error_ns}");
+    }
+    Ok(())
+}
+
+/// The first cause is what is done under the lock; the clerk's sleep is one.
+fn explains(recording: &Recording, lock: &str) -> Result<()> {
+    let causes = recording.rows(&["explain"])?;
+    let first = causes.first().context("no cause")?;
+    let chain = |row: &Value| row["chains"].to_string();
+    ensure!(text(first, "place").contains("main.audit") && chain(first).contains(lock), "{first}");
+    ensure!(text(first, "who").contains("main.book"), "{first}");
+    Ok(())
+}
+
+fn adds_up() -> Result<()> {
+    let recording = record(&[])?;
+    agree(&recording, &recording.output)?;
+    explains(&recording, LOCK)?;
+    let fibers = recording.rows(&["fibers"])?;
+    let count = |name: &str| -> Result<f64> {
+        let row = fibers.iter().find(|row| text(row, "name") == name);
+        number(row.with_context(|| format!("no {name} in {fibers:?}"))?, "count")
+    };
+    ensure!(count("main.book")? == 4.0 && count("main.order")? == 4.0 && count("main.clerk")? == 1.0, "{fibers:?}");
+    for row in recording.rows(&["threads", "--fibers"])? {
+        let parts = number(&row, "running_ns")? + number(&row, "runnable_ns")? + number(&row, "waiting_ns")?;
+        ensure!(parts == number(&row, "lifetime_ns")?, "{parts} of {row}");
+    }
+    // The threads' own report is as it was.
+    let of_threads = recording.rows(&["explain", "--threads"])?;
+    ensure!(!of_threads.iter().any(|row| row["chains"].to_string().contains(LOCK)), "{of_threads:?}");
+    Ok(())
+}
+
+fn stripped() -> Result<()> {
+    let recording = record(&["-ldflags=-s -w"])?;
+    agree(&recording, &recording.output)?;
+    explains(&recording, "main.book")
+}
+
+fn position_independent() -> Result<()> {
+    let recording = record(&["-buildmode=pie"])?;
+    agree(&recording, &recording.output)?;
+    explains(&recording, LOCK)
+}
+
+fn attached() -> Result<()> {
+    let folder = TempDir::new()?;
+    let program = build(folder.path(), &[])?;
+    let running = Running::start(&mut Command::new(program))?;
+    let threads = format!("/proc/{}/task", running.pid());
+    wait_for("threads of Go", || (std::fs::read_dir(&threads).ok()?.count() > 2).then_some(()))?;
+    let results = TempDir::new()?;
+    let pid = running.pid().to_string();
+    let mut attach = collect(results.path(), &["--target-pid", &pid, "--duration", "1s"], &[]);
+    let output = Running::start(&mut attach)?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let recording = Recording::in_folder(results, output)?;
+    running.finish_within(Duration::from_secs(30))?;
+    let book = recording.rows(&["fibers"])?.into_iter().find(|row| text(row, "name") == "main.book");
+    let book = book.context("no main.book")?;
+    let lived = number(&book, "running_ns")? + number(&book, "ready_ns")? + number(&book, "waiting_ns")?;
+    let elapsed = number(&recording.report(&["summary"])?, "elapsed_ns")?;
+    // They were there before, and are still there.
+    ensure!((lived / elapsed - 4.0).abs() < 0.01, "four live {lived} ns in {elapsed} ns");
+    explains(&recording, LOCK)
+}
+
+/// Of a program without them the reports say so.
+fn no_fibers() -> Result<()> {
+    needs_recording()?;
+    let recording = Recording::of(&[], &["/bin/true"])?;
+    let path = recording.path().display().to_string();
+    let output = run_dwell(&["report", "waits", "--fibers", &path])?;
+    ensure!(output.code() == 2 && output.stderr.contains("hint:"), "{}", output.stderr);
+    ensure!(run_dwell(&["report", "fibers", &path])?.stdout.contains("No fibers were seen"), "nothing says so");
+    Ok(())
+}

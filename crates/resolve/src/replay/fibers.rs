@@ -1,0 +1,364 @@
+//! Replays what was seen of fibers: their states become intervals off a thread and stretches on one.
+//!
+//! A fiber's state lasts until its next record. While it is in a system call its thread's own intervals say whether it waits or runs.
+//! While the collection is paused nothing is known of it.
+
+use dwell_model::{Outcome, ProcessId, Reason, ThreadId, WakerKind};
+use dwell_store::raw::wire::{FIBER_FLAG_SEEDED, FiberNewRecord, FiberStateRecord, fiber_state};
+use dwell_store::tables::Pauses;
+
+use crate::hash::FastMap;
+use crate::input::meta::FiberRecord;
+use crate::replay::numbers::{StackNumber, WaitNumber};
+use crate::replay::rows::{RawOffCpu, RawOffCpuRow, RawSampleRow, RawSamples};
+use crate::replay::state::Replay;
+use crate::replay::threads::ImageId;
+use crate::replay::waits::{Sleep, WaitKey, WaitTarget};
+
+/// Stands for a CPU that is not known.
+const NO_CPU: u16 = u16::MAX;
+
+/// One fiber.
+pub struct RawFiber {
+    /// A `fiber_kind`.
+    pub kind: u16,
+    /// The runtime's number for it.
+    pub number: u64,
+    /// Its process.
+    pub process: ProcessId,
+    /// The fiber that made it.
+    pub parent: ThreadId,
+    /// The function that it began with.
+    pub entry: StackNumber,
+    /// Where it was made.
+    pub created: StackNumber,
+    /// ns since the collection's start.
+    pub start_ns: u64,
+    /// See above.
+    pub end_ns: u64,
+    /// Whether its end was seen.
+    pub exited: bool,
+}
+
+/// All fibers. The `thread` of a row is the fiber's number in `fibers`, and so is its `waker` and its `holder`.
+#[derive(Default)]
+pub struct RawFibers {
+    /// Every one.
+    pub fibers: Vec<RawFiber>,
+    /// When each was not on a thread.
+    pub off_cpu: RawOffCpu,
+    /// Where each ran.
+    pub samples: RawSamples,
+}
+
+/// What the threads did.
+pub struct ThreadRows<'r> {
+    /// Their intervals off the CPU, by start.
+    pub off_cpu: &'r RawOffCpu,
+    /// Their samples, by time.
+    pub samples: &'r RawSamples,
+    /// When nothing was recorded.
+    pub pauses: &'r Pauses,
+    /// End of the collection, ns since its start.
+    pub end_ns: u64,
+}
+
+/// A state of a fiber from one record to the next, outside of pauses.
+struct Stay<'r> {
+    from: u64,
+    to: u64,
+    record: &'r FiberStateRecord,
+}
+
+/// A fiber's records.
+struct Seen<'r> {
+    new: &'r FiberNewRecord,
+    states: Vec<&'r FiberStateRecord>,
+}
+
+/// Replays `records`, those of one fiber in the order of time. Stacks and waits are numbered among those of threads.
+pub fn replay(records: &[FiberRecord], replay: &mut Replay, threads: &ThreadRows<'_>) -> RawFibers {
+    let seen = by_fiber(records);
+    let number_of: FastMap<(u32, u64), usize> =
+        seen.iter().enumerate().map(|(number, it)| ((it.new.tgid, it.new.fiber), number)).collect();
+    let mut maker = Maker {
+        replay,
+        threads,
+        rows_of: rows_by_thread(threads),
+        made: RawFibers::default(),
+        last_stack: StackNumber::NONE,
+    };
+    for (number, seen) in seen.iter().enumerate() {
+        let parent = number_of.get(&(seen.new.tgid, seen.new.parent)).filter(|&&parent| parent != number);
+        let parent = parent.map_or(ThreadId::NONE, |&parent| ThreadId::new(parent));
+        maker.fiber(ThreadId::new(number), seen, parent);
+    }
+    let RawFibers { fibers, off_cpu, samples } = maker.made;
+    RawFibers {
+        fibers,
+        off_cpu: off_cpu.in_order_of(|it| &it.start_ns),
+        samples: samples.in_order_of(|it| &it.time_ns),
+    }
+}
+
+fn by_fiber(records: &[FiberRecord]) -> Vec<Seen<'_>> {
+    let mut seen: Vec<Seen<'_>> = Vec::new();
+    let mut current: FastMap<(u32, u64), usize> = FastMap::default();
+    for record in records {
+        match record {
+            FiberRecord::New(new) => {
+                current.insert((new.tgid, new.fiber), seen.len());
+                seen.push(Seen { new, states: Vec::new() });
+            }
+            FiberRecord::State(state) => {
+                if let Some(&number) = current.get(&(state.tgid, state.fiber)) {
+                    seen[number].states.push(state);
+                }
+            }
+        }
+    }
+    seen.iter_mut().for_each(|seen| seen.states.sort_by_key(|state| state.h.time_ns));
+    seen
+}
+
+/// Rows of `off_cpu` and of `samples`, by thread.
+type RowsOf = FastMap<ThreadId, (Vec<usize>, Vec<usize>)>;
+
+fn rows_by_thread(threads: &ThreadRows<'_>) -> RowsOf {
+    let mut rows = RowsOf::default();
+    threads.off_cpu.thread.iter().enumerate().for_each(|(row, &thread)| rows.entry(thread).or_default().0.push(row));
+    threads.samples.thread.iter().enumerate().for_each(|(row, &thread)| rows.entry(thread).or_default().1.push(row));
+    rows
+}
+
+/// Makes rows of what was seen.
+struct Maker<'m> {
+    replay: &'m mut Replay,
+    threads: &'m ThreadRows<'m>,
+    rows_of: RowsOf,
+    made: RawFibers,
+    /// Where the fiber stood last, for when it runs and no sample says where.
+    last_stack: StackNumber,
+}
+
+impl Maker<'_> {
+    fn fiber(&mut self, fiber: ThreadId, seen: &Seen<'_>, parent: ThreadId) {
+        let new = seen.new;
+        let seen_ns = self.replay.relative(new.h.time_ns);
+        let image = self.replay.lives.image_at(new.tgid, seen_ns).unwrap_or(ImageId::MAX);
+        let program = self.replay.lives.images.get(image as usize);
+        let was_there = new.flags & FIBER_FLAG_SEEDED != 0;
+        let start_ns = program.filter(|_| was_there).map_or(seen_ns, |program| program.start_ns.min(seen_ns));
+        let ended = seen.states.last().filter(|state| state.state == fiber_state::ENDED);
+        let end_ns = ended.map_or(self.threads.end_ns, |state| self.replay.relative(state.h.time_ns)).max(start_ns);
+        let process = program.map_or(ProcessId::NONE, |program| program.process);
+        let entry = self.replay.user_stack(new.entry_stack);
+        self.last_stack = entry;
+        let created = self.replay.user_stack(new.creator_stack);
+        self.made.fibers.push(RawFiber {
+            kind: new.kind,
+            number: new.fiber,
+            process,
+            parent,
+            entry,
+            created,
+            start_ns,
+            end_ns,
+            exited: ended.is_some(),
+        });
+        let first = self.made.off_cpu.len();
+        for (at, record) in seen.states.iter().enumerate() {
+            let from = if at == 0 { start_ns } else { self.replay.relative(record.h.time_ns).clamp(start_ns, end_ns) };
+            let next = seen.states.get(at + 1).map_or(end_ns, |next| self.replay.relative(next.h.time_ns));
+            for (from, to) in recorded_pieces(from, next.clamp(from, end_ns), self.threads.pauses) {
+                self.stay(fiber, image, &Stay { from, to, record });
+            }
+        }
+        if ended.is_none() && self.made.off_cpu.len() > first {
+            let last = self.made.off_cpu.len() - 1;
+            let rows = &mut self.made.off_cpu;
+            if rows.start_ns[last] + rows.wait_ns[last] + rows.runnable_ns[last] == end_ns {
+                rows.outcome[last] = Outcome::Unfinished.code();
+            }
+        }
+    }
+
+    fn stay(&mut self, fiber: ThreadId, image: ImageId, stay: &Stay<'_>) {
+        match stay.record.state {
+            fiber_state::WAITING => self.waits(fiber, image, stay),
+            fiber_state::READY => self.is_ready(fiber, stay),
+            fiber_state::IN_CALL => self.is_in_call(fiber, stay),
+            _ => self.is_running(fiber, stay),
+        }
+    }
+
+    fn waits(&mut self, fiber: ThreadId, image: ImageId, stay: &Stay<'_>) {
+        let stack = self.replay.user_stack(stay.record.user_stack);
+        self.last_stack = stack;
+        let wait = WaitKey {
+            image,
+            stack,
+            syscall: -1,
+            operation: 0,
+            sleep: Sleep::Fiber,
+            hint: WaitTarget::None,
+            object: stay.record.object,
+            told: None,
+            owned: false,
+            lacks_memory: false,
+        };
+        let wait = self.replay.intern_wait(wait, stay.record.h.time_ns);
+        let reason = Reason::Waiting;
+        self.made.off_cpu.push(RawOffCpuRow {
+            wait,
+            wait_ns: stay.to - stay.from,
+            ..off_row(fiber, stay.from, reason, stack)
+        });
+    }
+
+    /// What was woken is ready until it runs; what ran was preempted.
+    fn is_ready(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
+        let runnable_ns = stay.to - stay.from;
+        let rows = &mut self.made.off_cpu;
+        if let Some(last) = rows.len().checked_sub(1)
+            && rows.thread[last] == fiber
+            && rows.start_ns[last] + rows.wait_ns[last] + rows.runnable_ns[last] == stay.from
+        {
+            rows.runnable_ns[last] += runnable_ns;
+            return;
+        }
+        let stack = self.replay.user_stack(stay.record.user_stack);
+        self.last_stack = stack;
+        self.made.off_cpu.push(RawOffCpuRow { runnable_ns, ..off_row(fiber, stay.from, Reason::Preempted, stack) });
+    }
+
+    /// Its thread may have been ready meanwhile, and had no CPU. That it waited is said of another fiber, or of none.
+    fn is_running(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
+        let thread = self.thread_of(stay);
+        let mut at = stay.from;
+        for row in self.rows_within(thread, stay.from, stay.to) {
+            let rows = self.threads.off_cpu;
+            if rows.wait_ns[row] > 0 {
+                continue;
+            }
+            let start_ns = rows.start_ns[row].clamp(at, stay.to);
+            let end_ns = (rows.start_ns[row] + rows.runnable_ns[row]).clamp(start_ns, stay.to);
+            self.runs(fiber, thread, at, start_ns);
+            if end_ns > start_ns {
+                let off = off_row(fiber, start_ns, Reason::from_code(rows.reason[row]), rows.stack[row]);
+                self.made.off_cpu.push(RawOffCpuRow { runnable_ns: end_ns - start_ns, ..off });
+            }
+            at = end_ns;
+        }
+        self.runs(fiber, thread, at, stay.to);
+    }
+
+    /// Its thread's intervals are its own. What the thread waited for is below the goroutine's stack.
+    fn is_in_call(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
+        self.last_stack = self.replay.user_stack(stay.record.user_stack);
+        let thread = self.thread_of(stay);
+        let mut at = stay.from;
+        for row in self.rows_within(thread, stay.from, stay.to) {
+            let rows = self.threads.off_cpu;
+            let clip = |time: u64| time.clamp(at, stay.to);
+            let woken = rows.start_ns[row] + rows.wait_ns[row];
+            let (from, woken, to) = (clip(rows.start_ns[row]), clip(woken), clip(woken + rows.runnable_ns[row]));
+            let copied = RawOffCpuRow {
+                wait_ns: woken - from,
+                runnable_ns: to - woken,
+                outcome: rows.outcome[row],
+                syscall: rows.syscall[row],
+                wait: rows.wait[row],
+                waker_kind: match WakerKind::from_code(rows.waker_kind[row]) {
+                    WakerKind::Thread => WakerKind::Unknown.code(), // which fiber it ran is not known
+                    kind => kind.code(),
+                },
+                ..off_row(fiber, from, Reason::from_code(rows.reason[row]), rows.stack[row])
+            };
+            self.runs(fiber, thread, at, from);
+            if to > from {
+                self.made.off_cpu.push(copied);
+            }
+            at = to;
+        }
+        self.runs(fiber, thread, at, stay.to);
+    }
+
+    /// The intervals of `thread` that overlap the time.
+    fn rows_within(&self, thread: ThreadId, from: u64, to: u64) -> Vec<usize> {
+        let Some((rows, _)) = self.rows_of.get(&thread) else { return Vec::new() };
+        let off = self.threads.off_cpu;
+        let first = rows.partition_point(|&row| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row] <= from);
+        rows[first..].iter().copied().take_while(|&row| off.start_ns[row] < to).collect()
+    }
+
+    /// A stretch on a thread: at the place of the thread's samples in it, else where the fiber stood last.
+    fn runs(&mut self, fiber: ThreadId, thread: ThreadId, from: u64, to: u64) {
+        if to <= from {
+            return;
+        }
+        let all = self.threads.samples;
+        let sampled = self.rows_of.get(&thread).map_or(&[][..], |(_, rows)| {
+            let first = rows.partition_point(|&row| all.time_ns[row] < from);
+            let count = rows[first..].partition_point(|&row| all.time_ns[row] < to);
+            &rows[first..first + count]
+        });
+        let row = |time_ns, weight_ns, stack, estimated| RawSampleRow {
+            thread: fiber,
+            time_ns,
+            weight_ns,
+            cpu: NO_CPU,
+            stack,
+            estimated,
+        };
+        let mut since = from;
+        for (at, &sample) in sampled.iter().enumerate() {
+            let until = if at + 1 == sampled.len() { to } else { all.time_ns[sample].max(since) };
+            self.made.samples.push(row(all.time_ns[sample], until - since, all.stack[sample], false));
+            since = until;
+        }
+        if sampled.is_empty() {
+            self.made.samples.push(row(from.midpoint(to), to - from, self.last_stack, true));
+        }
+    }
+
+    fn thread_of(&self, stay: &Stay<'_>) -> ThreadId {
+        let lives = &self.replay.lives;
+        let tid = lives.outer_id(stay.record.tgid, stay.record.h.tid).filter(|_| stay.record.h.tid != 0);
+        tid.and_then(|tid| lives.find_at(tid, stay.from)).unwrap_or(ThreadId::NONE)
+    }
+}
+
+fn off_row(fiber: ThreadId, start_ns: u64, reason: Reason, stack: StackNumber) -> RawOffCpuRow {
+    RawOffCpuRow {
+        thread: fiber,
+        start_ns,
+        wait_ns: 0,
+        runnable_ns: 0,
+        cpu: NO_CPU,
+        reason: reason.code(),
+        outcome: Outcome::Woken.code(),
+        syscall: -1,
+        wait: WaitNumber::NONE,
+        stack,
+        waker: ThreadId::NONE,
+        waker_kind: WakerKind::Unknown.code(),
+        waker_stack: StackNumber::NONE,
+        holder: ThreadId::NONE,
+        same_call: false,
+    }
+}
+
+/// The parts of the time from `from` to `to` that lie outside of pauses.
+fn recorded_pieces(from: u64, to: u64, pauses: &Pauses) -> Vec<(u64, u64)> {
+    let mut pieces = Vec::new();
+    let mut at = from;
+    for (&start, &end) in pauses.start_ns.iter().zip(&pauses.end_ns).filter(|(start, end)| **start < to && **end > from)
+    {
+        pieces.push((at, start.max(at)));
+        at = end.clamp(at, to);
+    }
+    pieces.push((at, to));
+    pieces.retain(|(from, to)| from < to);
+    pieces
+}
