@@ -85,6 +85,7 @@ exercised! {
     symbol_name
     perf_map
     jit_dump
+    code_cache
     python_lines
     itt_file
     itt_records

@@ -238,6 +238,9 @@ notices! {
     GOROUTINES_NOT_FOUND = "goroutines-not-found",
         "The goroutines of a program ({version}) were not looked at: its file does not say where they are.",
         "プログラム ({version}) のゴルーチンは観測されていません。その場所がファイルから分かりません。";
+    JAVA_CODE_UNREAD = "java-code-unread",
+        "Java methods of process {pid} have no names: {reason}.",
+        "プロセス {pid} の Java メソッドには名前がありません: {reason}。";
     FILE_CHANGED = "file-changed",
         "{now} is not the file that was profiled as {path} (its build id or date differs): code in it has no names.",
         "{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。";

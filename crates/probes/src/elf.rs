@@ -66,6 +66,18 @@ impl<'d> Elf<'d> {
         segment.file_offset.checked_add(vaddr - segment.vaddr)
     }
 
+    /// The link-time address of the byte at `file_offset`.
+    pub fn vaddr(&self, file_offset: u64) -> Option<u64> {
+        let holds = |segment: &&Segment| {
+            file_offset.checked_sub(segment.file_offset).is_some_and(|within| within < segment.file_size)
+        };
+        // A page at the end of one segment can be the first of the next: a mapping is told from the page's beginning on.
+        let page =
+            self.segments.iter().find(|segment| segment.executable && segment.file_offset & !0xfff == file_offset);
+        let segment = page.or_else(|| self.segments.iter().find(holds))?;
+        Some(segment.vaddr.wrapping_sub(segment.file_offset).wrapping_add(file_offset))
+    }
+
     /// The same of code.
     pub fn code_offset(&self, vaddr: u64) -> Option<u64> {
         self.segment(vaddr).filter(|segment| segment.executable)?;

@@ -7,11 +7,13 @@
 mod elf;
 mod error;
 mod exits;
+mod exported;
 mod sites;
 mod spec;
 mod symbols;
 mod usdt;
 
 pub use error::{Error, Result};
+pub use exported::exported_addresses;
 pub use sites::{Edge, Site, entry, exported, point_sites, sites};
 pub use spec::{At, Point, TaskPlaces, TaskProbe};

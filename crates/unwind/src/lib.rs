@@ -17,6 +17,7 @@ mod maps;
 mod program;
 mod registry;
 mod row;
+mod run_time_code;
 mod table;
 mod thread;
 mod vdso;

@@ -15,12 +15,13 @@ use crate::error::{Error, Result};
 use crate::frames::CallFrames;
 use crate::interpreters::{Python, unknown_version};
 use crate::maps::{Mapping, parse_maps};
-use crate::row::{Rule, Step};
-use crate::table::{Layout, TablePlace, UnwindTable};
+use crate::row::{Row, Rule, Step};
+use crate::run_time_code::Areas;
+use crate::table::{Layout, TablePlace, UnwindTable, extras_index_and_rows};
 use crate::vdso;
 use bytemuck::bytes_of;
 use dwell_files::{open_regular, open_regular_of};
-use dwell_wire::{UNWIND_MAPPINGS, UnwindMapping, UnwindProcess};
+use dwell_wire::{UNWIND_BLOCK_SHIFT, UNWIND_MAPPINGS, UnwindMapping, UnwindProcess};
 
 /// Bytes of a process's value.
 const PROCESS_BYTES: usize = size_of::<UnwindProcess>() + UNWIND_MAPPINGS * size_of::<UnwindMapping>();
@@ -128,6 +129,7 @@ struct Range {
 pub struct Registry {
     tables: HashMap<FileKey, Option<Placed>>,
     processes: HashMap<u32, BTreeMap<u64, Range>>,
+    run_time_code: Areas,
     next_word: u32,
     capacity_words: u32,
     losses: Losses,
@@ -143,6 +145,7 @@ impl Registry {
         Self {
             tables: HashMap::new(),
             processes: HashMap::new(),
+            run_time_code: Areas::default(),
             next_word: 0,
             capacity_words,
             losses: Losses::default(),
@@ -203,10 +206,30 @@ impl Registry {
                 let offset = table.layout.address_of_mapping(mapping.file_offset)?;
                 Some(Range { end: mapping.end(), offset, table: table.first_word, blocks: table.blocks })
             });
-            insert(self.processes.entry(tgid).or_default(), mapping, range);
+            insert(self.processes.entry(tgid).or_default(), (mapping.start, mapping.end()), range);
         }
         updates.push(self.process_update(tgid));
         updates
+    }
+
+    /// The code between `start` and `end` of process `tgid`, which it made at run time, has these rows now, ascending, counted from
+    /// `start`.
+    pub fn set_run_time_code(&mut self, tgid: u32, start: u64, end: u64, rows: &[Row]) -> Vec<Update> {
+        let blocks = rows.last().map_or(0, |row| (row.pc >> UNWIND_BLOCK_SHIFT) + 1);
+        let words = extras_index_and_rows(&[], rows, blocks as usize);
+        let (next_word, capacity) = (&mut self.next_word, self.capacity_words);
+        let area = self.run_time_code.next((tgid, start), words.len(), |count| {
+            let first = *next_word;
+            *next_word = first.checked_add(count).filter(|end| *end <= capacity)?;
+            Some(first)
+        });
+        let Some(area) = area else {
+            self.losses.table_space += 1;
+            return Vec::new();
+        };
+        let range = Range { end, offset: 0, table: area.first_word, blocks };
+        insert(self.processes.entry(tgid).or_default(), (start, end), Some(range));
+        vec![Update::Words { first: area.first_word, words }, self.process_update(tgid)]
     }
 
     /// Process `child` was forked and has its parent's mappings.
@@ -225,6 +248,7 @@ impl Registry {
     /// Process `tgid` is gone.
     pub fn exit(&mut self, tgid: u32) -> Vec<Update> {
         self.processes.remove(&tgid);
+        self.run_time_code.forget(tgid);
         vec![Update::Forget { tgid }]
     }
 
@@ -401,8 +425,7 @@ fn python_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
 }
 
 /// Puts a mapping in, cutting away what it covers of those before.
-fn insert(ranges: &mut BTreeMap<u64, Range>, mapping: &Mapping, range: Option<Range>) {
-    let (start, end) = (mapping.start, mapping.end());
+fn insert(ranges: &mut BTreeMap<u64, Range>, (start, end): (u64, u64), range: Option<Range>) {
     split(ranges, start);
     split(ranges, end);
     let covered: Vec<u64> = ranges.range(start..end).map(|(start, _)| *start).collect();

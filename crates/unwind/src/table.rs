@@ -286,7 +286,7 @@ impl Rows {
 
 /// The index word of a block names the rows from the one that holds at the block's first byte to the last that begins
 /// in the block.
-fn extras_index_and_rows(extras: &[Extra], rows: &[Row], blocks: usize) -> Vec<u64> {
+pub(crate) fn extras_index_and_rows(extras: &[Extra], rows: &[Row], blocks: usize) -> Vec<u64> {
     let mut words = Vec::with_capacity(extras.len() + blocks + rows.len());
     words.extend(extras.iter().rev().map(|extra| extra.to_word()));
     let mut next = 0; // the first row that begins behind the block's first byte

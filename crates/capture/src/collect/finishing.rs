@@ -60,6 +60,7 @@ impl Collection<'_> {
         manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
+        manifest.notices.append(&mut drained.java_code.take_notices());
         // One that is stopped before, by its duration or Ctrl-C, leaves the program itself running.
         manifest.notices.extend(manifest.exit_status.and_then(|_| running_on(&drained.lives)));
         folder.write_manifest(manifest)?;
@@ -85,6 +86,7 @@ impl Collection<'_> {
         }
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.losses.extend(self.itt.finish());
+        manifest.losses.extend(drained.java_code.losses());
         if let Some(outliers) = &mut self.outliers {
             let (mut notices, losses) = outliers.finish(&self.modules, drained.recorder.watch.as_ref());
             manifest.notices.append(&mut notices);

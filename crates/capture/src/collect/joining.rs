@@ -60,6 +60,7 @@ impl Collection<'_> {
         follow(&mut drained, &mut self.unwinding, &mut self.keeper, now_ns)?;
         for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now_ns)) {
             self.keeper.mapped(&mut mapping);
+            drained.java_code.mapped(&mapping);
             drained.recorder.meta().map(mapping.header, &mapping.path);
         }
         drop(drained);

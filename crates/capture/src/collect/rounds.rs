@@ -71,6 +71,7 @@ impl Collection<'_> {
         if is_quiet {
             self.unwinding.catch_up()?;
         }
+        drained.java_code.read(&self.modules, &mut self.unwinding, at_end)?;
         drop(looking);
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.source.read_sockets(drained.recorder.meta(), time_ns, false);

@@ -20,6 +20,7 @@ use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::stacks::lock_owner::lock_owner;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
+use crate::topics::java_code::JavaCode;
 
 /// Registers, and a piece of the stack from the stack pointer on.
 pub type StackCopy = (RegistersRecord, Vec<u8>);
@@ -43,6 +44,7 @@ pub struct EventSink {
     pub programs: Vec<u32>,
     pub belongings: Belongings,
     pub fault_places: FaultPlaces,
+    pub java_code: JavaCode,
     /// A process has the library mapped through which programs announce what they do.
     pub announces: bool,
     /// When a process last mapped a file.
@@ -72,6 +74,7 @@ impl EventSink {
             programs: Vec::new(),
             belongings: Belongings::default(),
             fault_places: FaultPlaces::default(),
+            java_code: JavaCode::default(),
             announces: false,
             mapped_ns: 0,
             own: own_only.then(ScopeFilter::default),

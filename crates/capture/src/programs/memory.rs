@@ -2,6 +2,12 @@
 #![allow(unsafe_code, reason = "process_vm_readv")]
 
 use dwell_goroutines::{Memory, Stretch};
+use dwell_hotspot::RemoteMemory;
+
+/// Stretches of one call, the kernel's limit.
+const STRETCHES_AT_ONCE: usize = libc::UIO_MAXIOV as usize;
+/// Pieces are read up to so many bytes for one question: what asks for more reads zeros.
+const MOST_BYTES: usize = 64 << 20;
 
 /// The memory of a process.
 pub struct ProcessMemory {
@@ -33,9 +39,63 @@ impl Memory for ProcessMemory {
     }
 }
 
+impl RemoteMemory for ProcessMemory {
+    fn read_pieces(&mut self, pieces: &[(u64, usize)]) -> Vec<u8> {
+        let total = pieces.iter().fold(0usize, |sum, (_, length)| sum.saturating_add(*length));
+        let mut bytes = vec![0; total.min(MOST_BYTES)];
+        if total > MOST_BYTES {
+            return bytes;
+        }
+        let stretches: Vec<Stretch> =
+            pieces.iter().map(|&(address, length)| Stretch { address, length }).filter(|it| it.length > 0).collect();
+        let mut rest = bytes.as_mut_slice();
+        for stretches in stretches.chunks(STRETCHES_AT_ONCE) {
+            let (now, later) = rest.split_at_mut(stretches.iter().map(|it| it.length).sum());
+            self.read_all(stretches, now);
+            rest = later;
+        }
+        bytes
+    }
+}
+
+impl ProcessMemory {
+    /// Fills `bytes`, which are zeros, with all `stretches` that are there; the others stay zeros.
+    fn read_all(&mut self, mut stretches: &[Stretch], mut bytes: &mut [u8]) {
+        while !stretches.is_empty() {
+            let read = self.read(stretches, bytes);
+            let (mut whole, mut end) = (0, 0);
+            while let Some(stretch) = stretches.get(whole).filter(|it| end + it.length <= read) {
+                (whole, end) = (whole + 1, end + stretch.length);
+            }
+            // The stretch that ended the call is not all there.
+            let Some(broken) = stretches.get(whole) else { return };
+            bytes[end..end + broken.length].fill(0);
+            (bytes, stretches) = (&mut bytes[end + broken.length..], &stretches[whole + 1..]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_that_are_not_there_are_zeros_and_the_others_are_read() {
+        let words: Vec<u64> = (1..=3000).collect();
+        let at = |index: usize| (&raw const words[index]) as u64;
+        let mut pieces: Vec<(u64, usize)> = (0..3000).map(|index| (at(index), 8)).collect();
+        pieces[0] = (8, 8);
+        pieces[1500] = (u64::MAX - 3, 8);
+        pieces[2999] = (16, 8);
+        let mut own = ProcessMemory::of(std::process::id()).expect("a process");
+        let bytes = own.read_pieces(&pieces);
+        let read: Vec<u64> =
+            bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
+        let expected = (0..3000).map(|index| if [0, 1500, 2999].contains(&index) { 0 } else { words[index] });
+        assert_eq!(read, expected.collect::<Vec<_>>());
+        let mut nobody = ProcessMemory::of(0).expect("a number");
+        assert_eq!(nobody.read_pieces(&[(at(0), 8)]), [0; 8]);
+    }
 
     #[test]
     fn stretches_are_read_one_behind_the_other_up_to_one_that_is_not_there() {

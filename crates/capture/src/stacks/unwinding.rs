@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_model::{Notice, losses, notice};
-use dwell_unwind::{CallFrames, Code, Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
+use dwell_unwind::{
+    CallFrames, Code, Mapping as UnwindMapping, Registry, Row, Step, Update, parse_maps, program_files,
+};
 use dwell_wire::{UNWIND_SHARD_SHIFT, UNWIND_SHARDS};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -107,6 +109,12 @@ impl Unwinding {
         self.waiting.sort_unstable_by_key(|mapping| std::cmp::Reverse(mapping.length));
         let Some(mapping) = self.waiting.pop() else { return Ok(()) };
         let updates = self.registry.map(&mapping);
+        self.apply(updates)
+    }
+
+    /// Code that process `tgid` made at run time has these rows now.
+    pub fn set_run_time_code(&mut self, tgid: u32, region: (u64, u64), rows: &[Row]) -> Result<()> {
+        let updates = self.registry.set_run_time_code(tgid, region.0, region.1, rows);
         self.apply(updates)
     }
 

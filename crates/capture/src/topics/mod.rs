@@ -6,6 +6,7 @@ pub mod edges;
 pub mod fault_places;
 pub mod goroutines;
 pub mod itt;
+pub mod java_code;
 pub mod latency;
 pub mod sockets;
 pub mod system;

@@ -39,6 +39,7 @@ mod hostile_tables;
 mod imports;
 mod itt;
 mod itt_runtimes;
+mod java;
 mod kernels;
 mod latency;
 mod layers;
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
     cases.extend(event_loops::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
+    cases.extend(java::cases());
     cases.extend(stripped::cases());
     cases.extend(system::cases());
     cases.extend(sockets::cases());

@@ -19,7 +19,6 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::node_map", || node("--perf-basic-prof")),
         Case::new("symbols::node_log", || node("--perf-prof")),
         Case::new("symbols::code_without_a_map", code_without_a_map),
-        Case::new("symbols::java_map", java_map),
         Case::new("symbols::python_map", python_map),
         Case::new("symbols::foreign_map", foreign_map),
         Case::new("symbols::maps_of_earlier_processes", maps_of_earlier_processes),
@@ -44,18 +43,18 @@ while (Date.now() < end) outer(50000)
 ";
 
 /// Functions by CPU time, the largest first.
-fn functions(recording: &Recording) -> Result<Vec<Value>> {
+pub fn functions(recording: &Recording) -> Result<Vec<Value>> {
     recording.rows(&["hotspots", "--limit", "500"])
 }
 
-fn find<'a>(rows: &'a [Value], function: &str) -> Result<&'a Value> {
+pub fn find<'a>(rows: &'a [Value], function: &str) -> Result<&'a Value> {
     let names: Vec<&str> = rows.iter().take(8).map(|row| text(row, "function")).collect();
     let found = rows.iter().find(|row| text(row, "function") == function);
     found.with_context(|| format!("{function} is not among the functions: {names:?}"))
 }
 
 /// The names on the stack of the function's first sample, itself first.
-fn stack(row: &Value) -> Vec<&str> {
+pub fn stack(row: &Value) -> Vec<&str> {
     row["top_stack"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
@@ -103,37 +102,6 @@ fn code_without_a_map() -> Result<()> {
     ensure!(rows.iter().all(|row| !text(row, "function").starts_with("0x")), "a bare address");
     let notes = recording.report(&["summary"])?.to_string();
     ensure!(notes.contains("--perf-basic-prof"), "nothing says how code gets names");
-    Ok(())
-}
-
-const JAVA: &str = "
-public class Work {
-    static double inner(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i); return s; }
-    public static void main(String[] arguments) {
-        long end = System.currentTimeMillis() + 1000;
-        double s = 0;
-        while (System.currentTimeMillis() < end) s += inner(50000);
-        System.out.println(s);
-    }
-}
-";
-
-fn java_map() -> Result<()> {
-    needs_recording()?;
-    let (java, javac) = (needs_program("java")?, needs_program("javac")?);
-    let folder = TempDir::new()?;
-    fs::write(folder.path().join("Work.java"), JAVA)?;
-    let place = folder.path().display().to_string();
-    run(Command::new(javac).args(["-d", &place]).arg(folder.path().join("Work.java")))?;
-    let options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit"];
-    let command: Vec<&str> = [java.as_str()].into_iter().chain(options).chain(["-cp", &place, "Work"]).collect();
-    let recording = Recording::of(&[], &command)?;
-    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
-    let rows = functions(&recording)?;
-    let inner = find(&rows, "Work.inner")?;
-    ensure!(text(inner, "module") == "[jit] java", "{inner}");
-    let stack = stack(inner);
-    ensure!(matches!(stack.last(), Some(&"clone3" | &"_start")), "the stack has no root: {stack:?}");
     Ok(())
 }
 
@@ -488,7 +456,7 @@ fn kept(recording: &Recording, end: &str) -> Result<Vec<String>> {
 }
 
 /// Runs a command that has to succeed.
-fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let output = Running::start(command)?.finish()?;
     ensure!(output.status.success(), "{command:?}: {}", output.stderr);
     Ok(())

@@ -18,8 +18,8 @@ const ADVICE: &[(&str, &str)] = &[
     ("node", "start node with --perf-basic-prof, or set NODE_OPTIONS=--perf-basic-prof"),
     (
         "java",
-        "start java with -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or run \
-         `jcmd PID Compiler.perfmap` before the collection ends",
+        "Dwell reads the names of OpenJDK 17, 21 and 25 itself where it may trace the process; other JVMs need \
+         -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
     ),
     ("dotnet", "set DOTNET_PerfMapEnabled=1"),
     ("python3", "start Python 3.12 or newer with -X perf"),

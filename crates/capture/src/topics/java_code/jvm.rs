@@ -1,0 +1,136 @@
+//! One JVM: when its code is read, and where what was read goes.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dwell_hotspot::{CodeCache, CodeRegion, EXPORTS, Error as CodeError, Scan};
+use dwell_probes::exported_addresses;
+use dwell_store::{Folder, KeptFile};
+use dwell_unwind::Row;
+
+use super::code_log::CodeLog;
+use super::frames::rows;
+use crate::clock::monotonic_ns;
+use crate::kernel::perf::Mapping;
+use crate::programs::memory::ProcessMemory;
+
+/// Its code is read not sooner than this after the time before …
+const SOONEST_NS: u64 = 50_000_000;
+/// … and so rarely that reading takes at most one part in so many of one CPU's time.
+const PART_OF_TIME: u64 = 100;
+
+/// So long after its library was mapped, its description of itself may still be incomplete: the linker relocates it, then the
+/// library's constructors fill it.
+const BEGINS_NS: u64 = 5_000_000_000;
+
+/// A region of code, and its rows.
+pub type RegionRows = (CodeRegion, Vec<Row>);
+
+/// See the module.
+pub struct Jvm {
+    memory: ProcessMemory,
+    pid: u32,
+    exports: [u64; EXPORTS.len()],
+    /// None until the JVM has begun, and where it cannot be read.
+    cache: Option<CodeCache>,
+    log: Option<CodeLog>,
+    /// When libjvm.so was mapped, then when its code was read last.
+    read_ns: u64,
+    due_ns: u64,
+    mapped_ns: u64,
+}
+
+impl Jvm {
+    /// The JVM whose library was mapped. Fails, with the reason, when the library does not export what is needed.
+    pub fn of(mapping: &Mapping) -> Result<Self, String> {
+        let header = &mapping.header;
+        let exports = exports_of(mapping)?;
+        Ok(Self {
+            memory: ProcessMemory::of(header.h.tid).ok_or("it has no process id")?,
+            pid: header.h.tid,
+            exports,
+            cache: None,
+            log: None,
+            read_ns: header.h.time_ns,
+            due_ns: 0,
+            mapped_ns: header.h.time_ns,
+        })
+    }
+
+    /// Whether its code should be read at `now_ns`.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.due_ns
+    }
+
+    /// Does not read it again.
+    pub fn give_up(&mut self) {
+        self.due_ns = u64::MAX;
+        self.log = None;
+    }
+
+    /// Reads what code came and writes it into the log in `modules`. Returns the rows of each region where something changed. Fails,
+    /// with the reason, when this can never be done.
+    pub fn read(&mut self, modules: &Folder) -> Result<Vec<RegionRows>, String> {
+        if self.due_ns == u64::MAX {
+            return Ok(Vec::new());
+        }
+        let begun_ns = monotonic_ns();
+        let scan = self.scan()?;
+        // New code ran at the earliest after the scan before, and dead code had not run for long.
+        let since_ns = std::mem::replace(&mut self.read_ns, begun_ns);
+        let changed = scan.filter(|scan| !scan.appeared.is_empty() || scan.gone > 0);
+        let mut all = Vec::new();
+        if let Some(scan) = changed {
+            self.write(&scan, since_ns, modules).map_err(|error| error.to_string())?;
+            let blobs = || self.cache.iter().flat_map(CodeCache::blobs);
+            all.extend(scan.regions.iter().map(|&region| (region, rows(region, blobs()))));
+        }
+        let cost_ns = monotonic_ns().saturating_sub(begun_ns);
+        self.due_ns = begun_ns.saturating_add(SOONEST_NS.max(cost_ns.saturating_mul(PART_OF_TIME)));
+        Ok(all)
+    }
+
+    /// What came since the scan before; none while the JVM starts or ends.
+    fn scan(&mut self) -> Result<Option<Scan>, String> {
+        if self.cache.is_none() {
+            match CodeCache::open(&mut self.memory, &self.exports) {
+                Ok(cache) => self.cache = Some(cache),
+                Err(CodeError::Unreadable { .. }) => return Ok(None),
+                Err(_) if monotonic_ns() < self.mapped_ns.saturating_add(BEGINS_NS) => return Ok(None),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(self.cache.as_mut().and_then(|cache| cache.scan(&mut self.memory).ok()))
+    }
+
+    fn write(&mut self, scan: &Scan, since_ns: u64, modules: &Folder) -> io::Result<()> {
+        if scan.appeared.is_empty() {
+            return Ok(());
+        }
+        if self.log.is_none() {
+            let name = KeptFile::JitDump { tgid: self.pid, time_ns: self.mapped_ns }.file_name();
+            self.log = Some(CodeLog::begin(modules.create_file(&name)?, self.pid)?);
+        }
+        self.log.as_mut().map_or(Ok(()), |log| log.add(&scan.appeared, since_ns))
+    }
+}
+
+/// The addresses of what libjvm.so exports, in its process.
+fn exports_of(mapping: &Mapping) -> Result<[u64; EXPORTS.len()], String> {
+    let header = &mapping.header;
+    let (pid, start, end) = (header.h.tid, header.start, header.start.saturating_add(header.length));
+    let path = OsStr::from_bytes(&mapping.path);
+    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
+    let seen = Path::new(&format!("/proc/{pid}/root")).join(Path::new(path).strip_prefix("/").unwrap_or(Path::new("")));
+    let found = [mapped, seen, PathBuf::from(path)];
+    let found = found.iter().map(|path| exported_addresses(path, &EXPORTS, start, header.file_offset));
+    let found = found.reduce(Result::or).ok_or("it has no file")?.map_err(|error| error.to_string())?;
+    let missing = EXPORTS.iter().zip(&found).find(|(_, address)| address.is_none());
+    if let Some((name, _)) = missing {
+        return Err(format!("its libjvm.so does not export {name}"));
+    }
+    let addresses: Vec<u64> = found.into_iter().flatten().collect();
+    addresses.try_into().map_err(|_| "its libjvm.so does not export what it should".to_owned())
+}

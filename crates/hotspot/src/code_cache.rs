@@ -1,0 +1,198 @@
+//! The code cache as it changes: each scan reads the headers of all blobs and names those that are new.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::blobs::{BlobHeader, CodeBlob};
+use crate::error::Result;
+use crate::heaps::{CodeRegion, Heap, heaps};
+use crate::layout::{EXPORTS, Layout};
+use crate::memory::{RemoteMemory, c_text, records};
+use crate::names::method_names;
+
+/// Headers that are read at once.
+const HEADERS_AT_ONCE: usize = 4096;
+/// New blobs that a scan names at most, so that none takes long: the rest comes with the next one.
+const MOST_NEW: usize = 4096;
+/// Kinds of blobs, by pointer; a stub has a name of its own.
+const MOST_KINDS: usize = 4096;
+/// Of a kind's name, bytes.
+const KIND_BYTES: usize = 64;
+
+/// What a scan found.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The memory of the heaps, as far as it is in use.
+    pub regions: Vec<CodeRegion>,
+    /// Blobs that came since the scan before, ascending by heap and address.
+    pub appeared: Vec<CodeBlob>,
+    /// How many are gone, or were replaced.
+    pub gone: usize,
+    /// There are new blobs that this scan did not read.
+    pub has_more: bool,
+}
+
+/// A JVM's code; see the module.
+#[derive(Clone, Debug)]
+pub struct CodeCache {
+    layout: Layout,
+    /// By the address of their blocks.
+    blobs: BTreeMap<u64, (BlobHeader, CodeBlob)>,
+    kinds: HashMap<u64, String>,
+}
+
+impl CodeCache {
+    /// The code cache of the JVM in `memory`, nothing of it read yet. `exports`: the addresses of [`EXPORTS`], in their order.
+    ///
+    /// # Errors
+    ///
+    /// The JVM does not describe what leads to its code.
+    pub fn open(memory: &mut impl RemoteMemory, exports: &[u64; EXPORTS.len()]) -> Result<Self> {
+        Ok(Self { layout: Layout::read(memory, exports)?, blobs: BTreeMap::new(), kinds: HashMap::new() })
+    }
+
+    /// Takes the blobs as they are now.
+    ///
+    /// # Errors
+    ///
+    /// The heaps cannot be read: the JVM ends, or has not made them yet.
+    pub fn scan(&mut self, memory: &mut impl RemoteMemory) -> Result<Scan> {
+        let heaps = heaps(memory, &self.layout)?;
+        let mut scan = Scan { regions: heaps.iter().map(|heap| heap.region).collect(), ..Scan::default() };
+        let mut found = BTreeMap::new();
+        for heap in &heaps {
+            self.read_headers(memory, heap, &mut found);
+        }
+        let before = self.blobs.len();
+        self.blobs.retain(|block, (header, _)| found.get(block) == Some(header));
+        scan.gone = before - self.blobs.len();
+        found.retain(|block, _| !self.blobs.contains_key(block));
+        scan.has_more = found.len() > MOST_NEW;
+        let new: Vec<(u64, BlobHeader)> = found.into_iter().take(MOST_NEW).collect();
+        scan.appeared = self.name(memory, &new);
+        let named = new.iter().zip(&scan.appeared);
+        self.blobs.extend(named.map(|(&(block, header), blob)| (block, (header, blob.clone()))));
+        Ok(scan)
+    }
+
+    /// All blobs, ascending by address.
+    pub fn blobs(&self) -> impl Iterator<Item = &CodeBlob> {
+        self.blobs.values().map(|(_, blob)| blob)
+    }
+
+    fn read_headers(&self, memory: &mut impl RemoteMemory, heap: &Heap, found: &mut BTreeMap<u64, BlobHeader>) {
+        let mut bytes = Vec::new();
+        for blocks in heap.block_starts(memory).chunks(HEADERS_AT_ONCE) {
+            let records = records(memory, blocks, self.layout.blob.bytes(), &mut bytes);
+            let header =
+                |(&block, record): (&u64, &[u8])| Some((block, self.layout.blob.header(record, block, heap.region)?));
+            found.extend(blocks.iter().zip(records).filter_map(header));
+        }
+    }
+
+    fn name(&mut self, memory: &mut impl RemoteMemory, new: &[(u64, BlobHeader)]) -> Vec<CodeBlob> {
+        self.read_kinds(memory, new);
+        let kind = |header: &BlobHeader| self.kinds.get(&header.kind).map_or("", String::as_str);
+        let method = |header: &BlobHeader| if is_compiled(kind(header)) { header.method } else { 0 };
+        let methods: Vec<u64> = new.iter().map(|(_, header)| method(header)).filter(|method| *method != 0).collect();
+        let mut names = method_names(memory, &self.layout, &methods).into_iter();
+        let mut named = |&(block, header): &(u64, BlobHeader)| {
+            let name = if method(&header) == 0 { None } else { names.next().flatten() };
+            self.layout.blob.blob(block, header, name.unwrap_or_else(|| kind(&header).to_owned()))
+        };
+        new.iter().map(&mut named).collect()
+    }
+
+    fn read_kinds(&mut self, memory: &mut impl RemoteMemory, new: &[(u64, BlobHeader)]) {
+        let mut kinds: Vec<u64> = new.iter().map(|(_, header)| header.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.retain(|kind| !self.kinds.contains_key(kind));
+        kinds.truncate(MOST_KINDS.saturating_sub(self.kinds.len()));
+        let mut bytes = Vec::new();
+        let texts: Vec<String> = records(memory, &kinds, KIND_BYTES, &mut bytes).map(c_text).collect();
+        self.kinds.extend(kinds.into_iter().zip(texts));
+    }
+}
+
+/// Whether a blob of this kind is a compiled method: `nmethod`, `native nmethod`.
+fn is_compiled(kind: &str) -> bool {
+    kind.ends_with("nmethod")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::example::{ExampleJvm, ExampleMemory, METHOD, exports};
+
+    fn scanned(jvm: &ExampleJvm) -> (CodeCache, Scan) {
+        let mut memory = jvm.memory();
+        let mut cache = CodeCache::open(&mut memory, &exports()).expect("a description");
+        let scan = cache.scan(&mut memory).expect("heaps");
+        (cache, scan)
+    }
+
+    #[test]
+    fn methods_and_stubs_are_named() {
+        let (_, scan) = scanned(&ExampleJvm::default());
+        let found: Vec<_> = scan.appeared.iter().map(|blob| (blob.name.as_str(), blob.frame_words)).collect();
+        assert_eq!(found, [("Interpreter", 0), (METHOD, 6)]);
+        let method = &scan.appeared[1];
+        assert!(
+            method.start < method.code_start && method.code_start < method.frame_from && method.frame_from < method.end
+        );
+        assert_eq!(scan.regions.len(), 1);
+    }
+
+    #[test]
+    fn only_what_is_new_is_told() {
+        let jvm = ExampleJvm::default();
+        let (mut cache, _) = scanned(&jvm);
+        let again = cache.scan(&mut jvm.memory()).expect("heaps");
+        assert_eq!((again.appeared.len(), again.gone), (0, 0));
+        let replaced = cache.scan(&mut ExampleJvm { frame_words: 9, ..jvm }.memory()).expect("heaps");
+        assert_eq!((replaced.appeared.len(), replaced.gone), (1, 1));
+        assert_eq!(cache.blobs().map(|blob| blob.frame_words).collect::<Vec<_>>(), [0, 9]);
+    }
+
+    #[test]
+    fn free_blocks_are_none() {
+        let (_, scan) = scanned(&ExampleJvm { is_used: false, ..ExampleJvm::default() });
+        assert_eq!(scan.appeared.iter().map(|blob| blob.name.as_str()).collect::<Vec<_>>(), ["Interpreter"]);
+    }
+
+    #[test]
+    fn newer_layouts_are_read() {
+        let (_, old) = scanned(&ExampleJvm::default());
+        let (_, new) = scanned(&ExampleJvm { is_new: true, ..ExampleJvm::default() });
+        assert_eq!(old.appeared, new.appeared);
+    }
+
+    #[test]
+    fn nothing_comes_of_a_jvm_that_has_not_begun() {
+        let mut memory = ExampleMemory::new(Vec::new());
+        let opened = CodeCache::open(&mut memory, &exports());
+        assert_eq!(opened.err(), Some(Error::Unreadable { what: "the JVM's description of itself" }));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_memory_is_no_danger(changes in proptest::collection::vec((0usize..1 << 14, any::<u8>()), 0..40)) {
+            let mut bytes = ExampleJvm::default().bytes();
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            let mut memory = ExampleMemory::new(bytes);
+            if let Ok(mut cache) = CodeCache::open(&mut memory, &exports())
+                && let Ok(scan) = cache.scan(&mut memory)
+            {
+                for blob in scan.appeared {
+                    prop_assert!(blob.start <= blob.code_start && blob.code_start < blob.end);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A small made-up JVM in memory, for tests and as a good input for the fuzzer: one heap with the interpreter and one method.
+
+use crate::layout::EXPORTS;
+use crate::memory::RemoteMemory;
+
+/// Where the memory begins.
+const BASE: u64 = 0x10000;
+const HEAP: u64 = BASE + 0x2000;
+const HEAP_BYTES: u64 = 0x1000;
+const SEGMENT_MAP: u64 = BASE + 0x1f00;
+const SEGMENT_SHIFT: u64 = 7;
+/// What the compiled method is called.
+pub const METHOD: &str = "com.example.Pool.take";
+
+/// The addresses of [`EXPORTS`] in it.
+pub fn exports() -> [u64; EXPORTS.len()] {
+    std::array::from_fn(|index| BASE + 8 * index as u64)
+}
+
+/// What the JVM is like.
+#[derive(Clone, Copy, Debug)]
+pub struct ExampleJvm {
+    /// Of the method's frame.
+    pub frame_words: u32,
+    /// Whether the method's block is in use.
+    pub is_used: bool,
+    /// Whether the structures are those since JDK 23.
+    pub is_new: bool,
+}
+
+impl Default for ExampleJvm {
+    fn default() -> Self {
+        Self { frame_words: 6, is_used: true, is_new: false }
+    }
+}
+
+impl ExampleJvm {
+    /// Its memory.
+    pub fn memory(&self) -> ExampleMemory {
+        ExampleMemory::new(self.bytes())
+    }
+
+    /// The bytes of its memory.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut image =
+            Image { bytes: vec![0; (HEAP + HEAP_BYTES - BASE) as usize], next: BASE + 8 * EXPORTS.len() as u64 };
+        self.describe(&mut image);
+        let heap = image.words(&[HEAP, HEAP + HEAP_BYTES, SEGMENT_MAP, SEGMENT_SHIFT]);
+        let data = image.words(&[heap]);
+        let array = image.words(&[1, data]);
+        let heaps = image.words(&[array]);
+        let place = image.place_of_heaps();
+        image.put(place, heaps);
+        let marks = [0, 1, 0, 1, 2, 3].into_iter().chain(std::iter::repeat(0xff));
+        for (segment, mark) in (0..HEAP_BYTES >> SEGMENT_SHIFT).zip(marks) {
+            image.put_byte(SEGMENT_MAP + segment, mark);
+        }
+        let interpreter = image.text("Interpreter");
+        self.block(&mut image, HEAP, [interpreter, 200, 0, 0], true);
+        let (kind, method) = (image.text("nmethod"), method(&mut image));
+        self.block(&mut image, HEAP + 0x100, [kind, 400, u64::from(self.frame_words), method], self.is_used);
+        image.bytes
+    }
+
+    /// Kind, size, words of the frame, method.
+    fn block(&self, image: &mut Image, block: u64, [kind, size, frame_words, method]: [u64; 4], is_used: bool) {
+        image.put_byte(block + if self.is_new { 4 } else { 8 }, u8::from(is_used));
+        let blob = block + 16;
+        image.put(blob, kind);
+        image.put(blob + 8, size | frame_words << 32);
+        image.put(blob + 16, 12);
+        image.put(blob + 24, if self.is_new { 64 } else { blob + 64 });
+        image.put(blob + 32, method);
+    }
+
+    fn describe(&self, image: &mut Image) {
+        let (used, complete_type) = if self.is_new { (4, "int16_t") } else { (8, "int") };
+        let code = if self.is_new { "_code_offset" } else { "_code_begin" };
+        let method_of = if self.is_new { "nmethod" } else { "CompiledMethod" };
+        let fields = [
+            ("CodeCache", "_heaps", "", 0),
+            ("GrowableArrayBase", "_len", "int", 0),
+            ("GrowableArray<int>", "_data", "int*", 8),
+            ("CodeHeap", "_memory", "VirtualSpace", 0),
+            ("CodeHeap", "_segmap", "VirtualSpace", 16),
+            ("CodeHeap", "_log2_segment_size", "int", 24),
+            ("VirtualSpace", "_low", "char*", 0),
+            ("VirtualSpace", "_high", "char*", 8),
+            ("HeapBlock", "_header", "HeapBlock::Header", 0),
+            ("HeapBlock::Header", "_used", "bool", used),
+            ("CodeBlob", "_name", "const char*", 0),
+            ("CodeBlob", "_size", "int", 8),
+            ("CodeBlob", "_frame_size", "int", 12),
+            ("CodeBlob", "_frame_complete_offset", complete_type, 16),
+            ("CodeBlob", code, "address", 24),
+            (method_of, "_method", "Method*", 32),
+            ("Method", "_constMethod", "ConstMethod*", 0),
+            ("ConstMethod", "_constants", "ConstantPool*", 0),
+            ("ConstMethod", "_name_index", "u2", 8),
+            ("ConstantPool", "_pool_holder", "InstanceKlass*", 0),
+            ("Klass", "_name", "Symbol*", 0),
+            ("Symbol", "_length", "u2", 4),
+            ("Symbol", "_body", "", 6),
+        ];
+        let mut entries = Vec::new();
+        for (of, name, type_name, place) in fields {
+            let texts = [of, name, type_name].map(|text| image.text(text));
+            let is_static = u64::from(of == "CodeCache");
+            entries.extend(texts.into_iter().chain([is_static, place, 0]));
+        }
+        entries.extend([0; 6]);
+        let of_fields = image.words(&entries);
+        let sizes = [("HeapBlock", 16), ("ConstantPool", 24)].map(|(name, size)| [image.text(name), size]);
+        let of_types = image.words(&[sizes.concat(), vec![0, 0]].concat());
+        let exported = [of_fields, 48, 0, 8, 16, 24, 32, 40, of_types, 16, 0, 8];
+        for (place, value) in exports().into_iter().zip(exported) {
+            image.put(place, value);
+        }
+    }
+}
+
+/// `com/example/Pool` and `take`.
+fn method(image: &mut Image) -> u64 {
+    let (class_name, name) = (image.symbol("com/example/Pool"), image.symbol("take"));
+    let holder = image.words(&[class_name]);
+    let pool = image.words(&[holder, 0, 0, 0, name]);
+    let constant = image.words(&[pool, 1]);
+    image.words(&[constant])
+}
+
+/// Memory that is filled from its beginning on.
+struct Image {
+    bytes: Vec<u8>,
+    next: u64,
+}
+
+impl Image {
+    fn put_byte(&mut self, address: u64, value: u8) {
+        self.bytes[(address - BASE) as usize] = value;
+    }
+
+    fn put(&mut self, address: u64, value: u64) {
+        self.bytes[(address - BASE) as usize..][..8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> u64 {
+        let address = self.next;
+        self.bytes[(address - BASE) as usize..][..bytes.len()].copy_from_slice(bytes);
+        self.next = (address + bytes.len() as u64 + 8) & !7;
+        address
+    }
+
+    fn words(&mut self, words: &[u64]) -> u64 {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.add(&bytes)
+    }
+
+    fn text(&mut self, text: &str) -> u64 {
+        self.add(text.as_bytes())
+    }
+
+    fn symbol(&mut self, text: &str) -> u64 {
+        let length = (text.len() as u16).to_le_bytes();
+        self.add(&[&[0; 4], &length[..], text.as_bytes()].concat())
+    }
+
+    /// Where the first field, `CodeCache::_heaps`, has its address: behind five words of its entry.
+    fn place_of_heaps(&self) -> u64 {
+        let table = self.bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+        table + 40
+    }
+}
+
+/// Memory of which only some is there.
+#[derive(Clone, Debug)]
+pub struct ExampleMemory {
+    bytes: Vec<u8>,
+}
+
+impl ExampleMemory {
+    /// `bytes` where [`exports`] says that the JVM's variables lie.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    fn piece(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let at = usize::try_from(address.checked_sub(BASE)?).ok()?;
+        self.bytes.get(at..at.checked_add(length)?)
+    }
+}
+
+impl RemoteMemory for ExampleMemory {
+    fn read_pieces(&mut self, pieces: &[(u64, usize)]) -> Vec<u8> {
+        let read = |&(address, length): &(u64, usize)| match self.piece(address, length) {
+            Some(bytes) => bytes.to_vec(),
+            None => vec![0; length],
+        };
+        pieces.iter().flat_map(read).collect()
+    }
+}

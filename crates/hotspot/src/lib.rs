@@ -1,0 +1,26 @@
+//! The code cache of a HotSpot JVM, read from outside: where each compiled method and stub lies, what it is called, and how
+//! large its frame is.
+//!
+//! libjvm.so exports a description of its own structures for debuggers (`vmStructs.hpp`: `gHotSpotVMStructs` and its kin),
+//! also without debug symbols. [`CodeCache`] follows it from `CodeCache::_heaps` over each heap's segment map to the blobs, and
+//! from a compiled method to the names of its class and itself. It needs no flag, no agent and no file of the JVM.
+//!
+//! It knows no process: [`RemoteMemory`] is the caller's part. What it reads changes meanwhile, and is hostile: every number is
+//! bounded, and what makes no sense is left out. It reads no frames, and neither lines nor what was inlined.
+
+mod blobs;
+mod code_cache;
+mod error;
+pub mod example;
+mod heaps;
+mod layout;
+mod memory;
+mod names;
+mod tables;
+
+pub use blobs::CodeBlob;
+pub use code_cache::{CodeCache, Scan};
+pub use error::{Error, Result};
+pub use heaps::CodeRegion;
+pub use layout::EXPORTS;
+pub use memory::RemoteMemory;
