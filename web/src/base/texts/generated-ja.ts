@@ -299,6 +299,7 @@ export const noticesJa: Record<string, string> = {
   "no-unwind-table": "{path} を通るスタック: {reason}。",
   "go-version-unknown": "プログラムのゴルーチンは観測されていません。{version} で作られていますが、Dwell が対応するのは Go 1.18 から 1.26 までです。",
   "goroutines-not-found": "プログラム ({version}) のゴルーチンは観測されていません。その場所がファイルから分かりません。",
+  "java-code-unread": "プロセス {pid} の Java メソッドには名前がありません: {reason}。",
   "file-changed": "{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。",
   "file-missing": "{path} を読み取れませんでした。その中のコードには名前がありません。フォルダーを --search-dir で指定してください。",
   "restarted": "収集の後にマシンが再起動されたため、カーネルのコードには名前がありません。",
