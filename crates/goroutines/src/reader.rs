@@ -59,7 +59,8 @@ pub struct Goroutine<'p> {
     pub thread: u32,
     /// Of [`State::Waiting`]: the channel's address or the semaphore's within a lock, 0 where it waits for neither or for several.
     pub object: u64,
-    /// Where it stands, leaf first; `None` where it stands as in the pass before, and of a running one.
+    /// Where it stands, leaf first; `None` where it stands as in the pass before, and of a running one. Empty where it moved while
+    /// that was read.
     pub stack: Option<&'p [u64]>,
 }
 
@@ -68,7 +69,7 @@ pub struct Goroutine<'p> {
 pub struct Pass {
     /// Goroutines that were handed out.
     pub seen: u64,
-    /// That moved while they were read, and were left out.
+    /// That moved while they were read, so that where they stood is not known; left out.
     pub torn: u64,
     /// That could not be read.
     pub unreadable: u64,
@@ -160,21 +161,28 @@ impl Reader {
         let wanted = self.wanted_stacks(&live);
         let starts: Vec<Start> = wanted.iter().map(|&number| start_of(&live[number].1)).collect();
         let stacks = stack::read(memory, &starts);
+        // At once: what moves meanwhile is not whole.
+        let again: HashMap<u64, Words> = self.read_words(memory).into_iter().collect();
         let waited = self.read_objects(memory, &live);
         let threads = self.read_threads(memory, &live);
-        let again: HashMap<u64, Words> = self.read_words(memory).into_iter().collect();
         let mut stack_of: Vec<Option<usize>> = vec![None; live.len()];
         wanted.iter().enumerate().for_each(|(at, &number)| stack_of[number] = Some(at));
         let mut before = HashMap::with_capacity(live.len());
         for (number, (address, words, state)) in live.iter().enumerate() {
-            let stood = |now: &Words| now.id == words.id && now.standing == words.standing;
-            let still =
-                again.get(address).is_some_and(|now| stood(now) || *state == State::Running && is_same_run(now, words));
-            if !still {
-                pass.torn += 1;
-                self.before.remove(address).map(|it| before.insert(*address, it));
-                continue;
-            }
+            let has_stood = again.get(address).is_some_and(|now| now.id == words.id && now.standing == words.standing);
+            let known = self.before.get(address).filter(|it| it.id == words.id && it.standing == words.standing);
+            let stack = match (state, stack_of[number]) {
+                (State::Running, _) => None,
+                (_, Some(at)) if has_stood => Some(stacks[at].as_slice()),
+                // It was there, whatever came of its stack since.
+                _ if known.is_some() => None,
+                (State::InCall, _) => Some(&[][..]),
+                _ => {
+                    pass.torn += 1;
+                    self.before.remove(address).map(|it| before.insert(*address, it));
+                    continue;
+                }
+            };
             pass.seen += 1;
             each(&Goroutine {
                 id: words.id,
@@ -184,7 +192,7 @@ impl Reader {
                 state: *state,
                 thread: threads.get(&words.thread).copied().unwrap_or(0),
                 object: waited.of(*address),
-                stack: stack_of[number].map(|at| stacks[at].as_slice()),
+                stack,
             });
             before.insert(*address, Before { id: words.id, standing: words.standing });
         }
@@ -264,10 +272,6 @@ impl Reader {
         });
         found
     }
-}
-
-fn is_same_run(now: &Words, before: &Words) -> bool {
-    now.id == before.id && State::of(now.standing.status) == Some(State::Running) && now.thread == before.thread
 }
 
 fn start_of(words: &Words) -> Start {

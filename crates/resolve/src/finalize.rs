@@ -82,8 +82,14 @@ fn resolve(
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
     let unnamed = sockets::SocketKeys::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
     let told_code = loaded.told_code.take_all();
-    let threads = ThreadRows { off_cpu: &off_cpu, samples: &samples, pauses: &trace.pauses, end_ns };
-    let fibers = fibers::replay(&loaded.meta.fibers, &mut loaded.replay, &threads);
+    let threads = ThreadRows {
+        off_cpu: &off_cpu,
+        samples: &samples,
+        pauses: &trace.pauses,
+        end_ns,
+        interval_ns: trace.manifest.fiber_interval_ns,
+    };
+    let fibers = fibers::replay(&loaded.meta, &mut loaded.replay, &threads);
     let Loaded { meta, replay, .. } = &loaded;
     let raw =
         Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples, fibers: &fibers };

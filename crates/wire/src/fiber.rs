@@ -56,7 +56,7 @@ records! {
         reserved2: u32,
     }
     /// A fiber is in another state, or waits for something else or elsewhere. It stays so until its next record.
-    FiberStateRecord = record_fiber_state, 48 {
+    FiberStateRecord = record_fiber_state, 56 {
         /// `tid`: the thread that it is on as its process's pid namespace has it, 0 = none; `time_ns`: since when; estimated
         /// where states are sampled.
         h: RecordHeader,
@@ -66,6 +66,8 @@ records! {
         user_stack: u64,
         /// Address of what it waits for, 0 = not known.
         object: u64,
+        /// When it was seen so first; where states are sampled, later than `time_ns`.
+        seen_ns: u64,
         /// Its process.
         tgid: u32,
         /// One of [`fiber_state`].

@@ -54,6 +54,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
+        _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         _ => say!(ADVICE_UNSEEN),
     };
     sentence.into()

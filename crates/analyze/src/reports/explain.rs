@@ -12,7 +12,9 @@ use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
-use crate::study::explain::{CauseKind, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of};
+use crate::study::explain::{
+    Account, CauseKind, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -85,7 +87,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     view.rows = told.iter().take(limit).map(|told| told.row(fold, &explanation)).collect();
     view.notes = notes(fold);
-    view.notes.extend(accounts(&explanation));
+    view.notes.extend(accounts(fold, &explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
 }
@@ -235,7 +237,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
     view.rows = told[..shown].iter().map(|told| told.row(fold, &explanation)).collect();
-    view.notes = accounts(&explanation);
+    view.notes = accounts(fold, &explanation);
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
     }
@@ -306,11 +308,24 @@ fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'
     chains
 }
 
-/// The account of the threads' time, of the run queue's, and of the elapsed time.
-fn accounts(explanation: &Explanation<'_, '_>) -> Vec<Prose> {
-    let whole = explanation.whole();
-    let account = say!(
-        TIME_ACCOUNT,
+/// What all threads did, or fibers in their place.
+fn time_account(has_fibers: bool, whole: &Account) -> Prose {
+    if !has_fibers {
+        return say!(
+            TIME_ACCOUNT,
+            threads = whole.threads,
+            life = Word::Ns(whole.life_ns),
+            running = Word::Ns(whole.running_ns),
+            queue = Word::Ns(whole.run_queue_ns),
+            demand = Word::Ns(whole.demand_ns),
+            structure = Word::Ns(whole.structure_ns),
+            own = Word::Ns(whole.own_ns),
+            idle = Word::Ns(whole.idle_ns),
+        )
+        .into();
+    }
+    say!(
+        FIBER_ACCOUNT,
         threads = whole.threads,
         life = Word::Ns(whole.life_ns),
         running = Word::Ns(whole.running_ns),
@@ -319,8 +334,14 @@ fn accounts(explanation: &Explanation<'_, '_>) -> Vec<Prose> {
         structure = Word::Ns(whole.structure_ns),
         own = Word::Ns(whole.own_ns),
         idle = Word::Ns(whole.idle_ns),
-    );
-    let mut notes = vec![Prose::from(account)];
+    )
+    .into()
+}
+
+/// The account of the threads' time, of the run queue's, and of the elapsed time.
+fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
+    let whole = explanation.whole();
+    let mut notes = vec![time_account(fold.trace.fiber_threads > 0, &whole)];
     let queue = &explanation.run_queue;
     if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
         let names: Vec<String> =

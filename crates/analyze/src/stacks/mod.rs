@@ -4,6 +4,7 @@
 //! It sums nothing.
 
 pub mod call_stacks;
+pub mod channels;
 pub mod collectors;
 pub mod frames;
 pub mod idle;

@@ -11,6 +11,7 @@ use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, Wak
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
 
+use crate::stacks::channels::receives;
 use crate::stacks::object::object_type;
 
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
@@ -24,7 +25,7 @@ const LIBRARY: &[&str] = &["runtime.", "sync.", "internal/sync.", "internal/runt
 
 /// Names who ended waits in `view`, whose first threads are the fibers that `view.fibers` describes.
 pub fn name_enders(view: &mut Trace) {
-    let fibers = view.fibers.fibers.len();
+    let fibers = view.fiber_threads;
     let spans: HashMap<ObjectId, Vec<Held>> = {
         let code = CodePlaces::of(view);
         let stays = stays(view, fibers);
@@ -98,12 +99,12 @@ fn is_fiber(thread: ThreadId, fibers: usize) -> bool {
 /// Where each fiber was, by start.
 fn stays(view: &Trace, fibers: usize) -> Vec<Stay> {
     let (off, samples) = (&view.off_cpu, &view.samples);
-    let waits = (0..off.len()).filter(|&row| is_fiber(off.thread[row], fibers)).map(|row| Stay {
-        from: off.start_ns[row],
-        to: end_of(off, row),
-        fiber: off.thread[row],
-        stack: off.stack[row],
-        object: off.object[row],
+    // Whoever was woken may have been handed what it waited for, and has it while it is ready.
+    let waits = (0..off.len()).filter(|&row| is_fiber(off.thread[row], fibers)).flat_map(|row| {
+        let woken = off.start_ns[row] + off.wait_ns[row];
+        let (fiber, stack) = (off.thread[row], off.stack[row]);
+        let waiting = Stay { from: off.start_ns[row], to: woken, fiber, stack, object: off.object[row] };
+        [waiting, Stay { from: woken, to: woken + off.runnable_ns[row], fiber, stack, object: ObjectId::NONE }]
     });
     let runs = (0..samples.len()).filter(|&row| is_fiber(samples.thread[row], fibers)).map(|row| {
         let (time, weight) = (samples.time_ns[row], samples.weight_ns[row]);
@@ -117,17 +118,13 @@ fn stays(view: &Trace, fibers: usize) -> Vec<Stay> {
     stays
 }
 
-fn end_of(off: &OffCpu, row: usize) -> u64 {
-    off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row]
-}
-
 /// The rows of fibers that wait for each lock and that nobody is known to have ended, by object.
 fn waits_for_locks(view: &Trace, fibers: usize) -> Vec<(ObjectId, Vec<usize>)> {
     let off = &view.off_cpu;
     let mut waits: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for row in 0..off.len() {
         let kind = object_type(view, off.object[row]);
-        let is_lock = matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once);
+        let is_lock = matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once | ObjectType::Semaphore);
         if is_lock && is_fiber(off.thread[row], fibers) && off.wait_ns[row] > 0 && !off.waker[row].is_some() {
             waits.entry(off.object[row]).or_default().push(row);
         }
@@ -145,7 +142,7 @@ fn held(view: &Trace, code: &CodePlaces<'_>, stays: &[Stay], object: ObjectId, r
     for level in 0..CALLERS {
         let functions: HashSet<u32> = callers.iter().filter_map(|of_one| of_one.get(level).copied()).collect();
         let within = Within::of(code, stays, &functions, object, &waited);
-        let is_shared = object_type(view, object) == ObjectType::RwLock;
+        let is_shared = matches!(object_type(view, object), ObjectType::RwLock | ObjectType::Semaphore);
         let spans = within.holders(is_shared);
         let seen_ns: u64 = spans.iter().map(|span| span.to - span.from).sum();
         if seen_ns as f64 >= SEEN_SHARE * waited_ns as f64 {
@@ -332,8 +329,8 @@ fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
     }
 }
 
-/// A fiber that waits for a wait group waits for those that it made; and so does one that waits at a channel, where one of these ended
-/// as the wait did.
+/// A fiber that waits for a wait group waits for those that it made; and so does one that receives from a channel, where one of these
+/// ended as the wait did.
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
     let mut children: HashMap<ThreadId, Vec<(u64, ThreadId)>> = HashMap::new();
@@ -351,7 +348,8 @@ fn name_children(view: &mut Trace, fibers: usize) {
         let until = made.partition_point(|(end, _)| *end <= end_ns.saturating_add(near_ns));
         let Some(&(child_end_ns, child)) = until.checked_sub(1).map(|at| &made[at]) else { continue };
         let is_near = child_end_ns.saturating_add(near_ns) >= end_ns && child_end_ns > off.start_ns[row];
-        if matches!(kind, ObjectType::WaitGroup | ObjectType::Channel) && is_near {
+        let is_join = || kind == ObjectType::Channel && receives(view, view.off_cpu.stack[row]);
+        if is_near && (kind == ObjectType::WaitGroup || is_join()) {
             (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child, WakerKind::Thread.code());
         }
     }

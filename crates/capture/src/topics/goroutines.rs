@@ -150,10 +150,14 @@ impl GoProcess {
         let began_ns = thread_cpu_ns();
         let changed_ns = if self.passes == 0 { now_ns } else { self.last_ns.midpoint(now_ns) };
         self.passes += 1;
-        let mut writer =
-            Writer { pid: self.pid, changed_ns, is_first: self.passes == 1, stacks: &mut self.stacks, records };
+        let (pid, is_first, stacks) = (self.pid, self.passes == 1, &mut self.stacks);
+        let mut writer = Writer { pid, changed_ns, seen_ns: 0, is_first, stacks, records };
         let (seen, number) = (&mut self.seen, self.passes);
         let pass = self.reader.pass(&mut self.memory, &mut |goroutine| {
+            if writer.seen_ns == 0 {
+                // What is handed out did not move from the pass's begin until now.
+                writer.seen_ns = now_ns.midpoint(monotonic_ns());
+            }
             let before = seen.get(&goroutine.id).copied();
             let sighting = writer.sighting(goroutine, before, number);
             seen.insert(goroutine.id, sighting);
@@ -183,7 +187,8 @@ impl GoProcess {
 
     fn end(&mut self, now_ns: u64, records: &mut RecordBuffer) {
         let changed_ns = self.last_ns.midpoint(now_ns);
-        let mut writer = Writer { pid: self.pid, changed_ns, is_first: false, stacks: &mut self.stacks, records };
+        let mut writer =
+            Writer { pid: self.pid, changed_ns, seen_ns: now_ns, is_first: false, stacks: &mut self.stacks, records };
         for (&id, sighting) in &self.seen {
             writer.state(id, fiber_state::ENDED, &Sighting { thread: 0, object: 0, stack: 0, ..*sighting });
         }
@@ -193,7 +198,9 @@ impl GoProcess {
 /// Writes what a pass saw.
 struct Writer<'w> {
     pid: u32,
+    /// When what changed did, as far as is known, and when it was seen.
     changed_ns: u64,
+    seen_ns: u64,
     is_first: bool,
     stacks: &'w mut HashSet<u64>,
     records: &'w mut RecordBuffer,
@@ -205,6 +212,7 @@ impl Writer<'_> {
             self.new_fiber(goroutine);
         }
         let stack = match goroutine.stack {
+            Some([]) => 0,
             Some(frames) => self.stack(frames),
             None if goroutine.state == State::Running => 0,
             None => before.map_or(0, |before| before.stack),
@@ -240,6 +248,7 @@ impl Writer<'_> {
             fiber,
             user_stack: sighting.stack,
             object: sighting.object,
+            seen_ns: self.seen_ns,
             tgid: self.pid,
             state,
             reserved: 0,

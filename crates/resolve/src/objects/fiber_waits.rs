@@ -55,6 +55,9 @@ const PATTERNS: &[Pattern] = patterns! {
     ConditionVariable "Condition Variable" place 0: "sync.(*Cond).Wait";
     WaitGroup "Wait group" memory 8: "sync.(*WaitGroup).Wait*";
     Semaphore "Semaphore" place 0: "golang.org/x/sync/semaphore.(*Weighted).Acquire";
+    Semaphore "Connection pool" place 0: "database/sql.(*DB).conn" "github.com/redis/go-redis/*.(*ConnPool).waitTurn";
+    Socket "Response" place 0: "net/http.(*persistConn).roundTrip" "net/http.(*http2ClientConn).roundTrip" "net/http.(*http2clientStream)*"
+        "google.golang.org/grpc/internal/transport.(*recvBufferReader)*";
     Socket "Socket" place 0: "internal/poll.*";
     GoRuntime "Garbage collection" place 0: "runtime.gcAssistAlloc*" "runtime.gcStart" "runtime.GC" "runtime.gcMarkDone" "runtime.stopTheWorld*";
 };
@@ -107,6 +110,10 @@ mod tests {
         let poll =
             ["runtime.gopark", "runtime.netpollblock", "internal/poll.runtime_pollWait", "internal/poll.(*FD).Read"];
         assert_eq!(wait(&poll), (Socket, "Socket", 0));
+        let select = ["runtime.gopark", "runtime.selectgo"];
+        let in_call = |function: &'static str| wait(&[select[0], select[1], function, "main.f"]);
+        assert_eq!(in_call("database/sql.(*DB).conn"), (Semaphore, "Connection pool", 0));
+        assert_eq!(in_call("net/http.(*persistConn).roundTrip"), (Socket, "Response", 0));
         assert_eq!(wait(&["runtime.gopark", "runtime.bgsweep"]), (GoRuntime, "Go runtime", 0));
         assert_eq!(wait(&["main.f", "runtime.chanrecv"]), (GoRuntime, "Go runtime", 0));
     }

@@ -1,14 +1,15 @@
 //! Replays what was seen of fibers: their states become intervals off a thread and stretches on one.
 //!
-//! A fiber's state lasts until its next record. While it is in a system call its thread's own intervals say whether it waits or runs.
+//! A fiber's state lasts until its next record. What its thread did when it was seen says whether a fiber in a system call waited or
+//! ran, and where one that ran was: its thread carries others before and after.
 //! While the collection is paused nothing is known of it.
 
-use dwell_model::{Outcome, ProcessId, Reason, ThreadId, WakerKind};
+use dwell_model::{CallKind, Outcome, ProcessId, Reason, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::wire::{FIBER_FLAG_SEEDED, FiberNewRecord, FiberStateRecord, fiber_state};
 use dwell_store::tables::Pauses;
 
 use crate::hash::FastMap;
-use crate::input::meta::FiberRecord;
+use crate::input::meta::{FiberRecord, Meta};
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::rows::{RawOffCpu, RawOffCpuRow, RawSampleRow, RawSamples};
 use crate::replay::state::Replay;
@@ -17,6 +18,10 @@ use crate::replay::waits::{Sleep, WaitKey, WaitTarget};
 
 /// Stands for a CPU that is not known.
 const NO_CPU: u16 = u16::MAX;
+/// A state that is shorter than so many times between two looks was seen once, or twice.
+const SEEN_ONCE: u64 = 2;
+/// A sample of the thread so near to the look is of the fiber: threads are sampled each ms that they run.
+const NEAR_NS: u64 = 1_500_000;
 
 /// One fiber.
 pub struct RawFiber {
@@ -61,12 +66,16 @@ pub struct ThreadRows<'r> {
     pub pauses: &'r Pauses,
     /// End of the collection, ns since its start.
     pub end_ns: u64,
+    /// Mean time between two looks at fibers, ns; 0 where every change of theirs was recorded.
+    pub interval_ns: u64,
 }
 
 /// A state of a fiber from one record to the next, outside of pauses.
 struct Stay<'r> {
     from: u64,
     to: u64,
+    /// When the fiber was seen in it first.
+    seen_ns: u64,
     record: &'r FiberStateRecord,
 }
 
@@ -76,12 +85,13 @@ struct Seen<'r> {
     states: Vec<&'r FiberStateRecord>,
 }
 
-/// Replays `records`, those of one fiber in the order of time. Stacks and waits are numbered among those of threads.
-pub fn replay(records: &[FiberRecord], replay: &mut Replay, threads: &ThreadRows<'_>) -> RawFibers {
-    let seen = by_fiber(records);
+/// Replays the records of fibers. Stacks and waits are numbered among those of threads.
+pub fn replay(meta: &Meta, replay: &mut Replay, threads: &ThreadRows<'_>) -> RawFibers {
+    let seen = by_fiber(&meta.fibers);
     let number_of: FastMap<(u32, u64), usize> =
         seen.iter().enumerate().map(|(number, it)| ((it.new.tgid, it.new.fiber), number)).collect();
     let mut maker = Maker {
+        meta,
         replay,
         threads,
         rows_of: rows_by_thread(threads),
@@ -133,6 +143,7 @@ fn rows_by_thread(threads: &ThreadRows<'_>) -> RowsOf {
 
 /// Makes rows of what was seen.
 struct Maker<'m> {
+    meta: &'m Meta,
     replay: &'m mut Replay,
     threads: &'m ThreadRows<'m>,
     rows_of: RowsOf,
@@ -171,7 +182,8 @@ impl Maker<'_> {
             let from = if at == 0 { start_ns } else { self.replay.relative(record.h.time_ns).clamp(start_ns, end_ns) };
             let next = seen.states.get(at + 1).map_or(end_ns, |next| self.replay.relative(next.h.time_ns));
             for (from, to) in recorded_pieces(from, next.clamp(from, end_ns), self.threads.pauses) {
-                self.stay(fiber, image, &Stay { from, to, record });
+                let seen_ns = self.replay.relative(record.seen_ns).clamp(from, to);
+                self.stay(fiber, image, &Stay { from, to, seen_ns, record });
             }
         }
         if ended.is_none() && self.made.off_cpu.len() > first {
@@ -216,7 +228,7 @@ impl Maker<'_> {
         });
     }
 
-    /// What was woken is ready until it runs; what ran was preempted.
+    /// What was woken is ready until it runs; what ran gave its thread to another fiber.
     fn is_ready(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
         let runnable_ns = stay.to - stay.from;
         let rows = &mut self.made.off_cpu;
@@ -229,92 +241,101 @@ impl Maker<'_> {
         }
         let stack = self.replay.user_stack(stay.record.user_stack);
         self.last_stack = stack;
-        self.made.off_cpu.push(RawOffCpuRow { runnable_ns, ..off_row(fiber, stay.from, Reason::Preempted, stack) });
+        self.made.off_cpu.push(RawOffCpuRow { runnable_ns, ..off_row(fiber, stay.from, Reason::Yielded, stack) });
     }
 
-    /// Its thread may have been ready meanwhile, and had no CPU. That it waited is said of another fiber, or of none.
+    /// Its thread may have been ready, and had no CPU. That it waited is said of another fiber, or of none.
     fn is_running(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
         let thread = self.thread_of(stay);
-        let mut at = stay.from;
-        for row in self.rows_within(thread, stay.from, stay.to) {
-            let rows = self.threads.off_cpu;
-            if rows.wait_ns[row] > 0 {
-                continue;
+        match self.row_at(thread, stay.seen_ns).filter(|&row| self.threads.off_cpu.wait_ns[row] == 0) {
+            Some(row) => {
+                let rows = self.threads.off_cpu;
+                let off = off_row(fiber, stay.from, Reason::from_code(rows.reason[row]), rows.stack[row]);
+                self.made.off_cpu.push(RawOffCpuRow { runnable_ns: stay.to - stay.from, ..off });
             }
-            let start_ns = rows.start_ns[row].clamp(at, stay.to);
-            let end_ns = (rows.start_ns[row] + rows.runnable_ns[row]).clamp(start_ns, stay.to);
-            self.runs(fiber, thread, at, start_ns);
-            if end_ns > start_ns {
-                let off = off_row(fiber, start_ns, Reason::from_code(rows.reason[row]), rows.stack[row]);
-                self.made.off_cpu.push(RawOffCpuRow { runnable_ns: end_ns - start_ns, ..off });
-            }
-            at = end_ns;
+            None => self.runs(fiber, thread, stay),
         }
-        self.runs(fiber, thread, at, stay.to);
     }
 
-    /// Its thread's intervals are its own. What the thread waited for is below the goroutine's stack.
+    /// What its thread waited for is what it waits for, if the thread was in its call.
     fn is_in_call(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
         self.last_stack = self.replay.user_stack(stay.record.user_stack);
         let thread = self.thread_of(stay);
-        let mut at = stay.from;
-        for row in self.rows_within(thread, stay.from, stay.to) {
-            let rows = self.threads.off_cpu;
-            let clip = |time: u64| time.clamp(at, stay.to);
-            let woken = rows.start_ns[row] + rows.wait_ns[row];
-            let (from, woken, to) = (clip(rows.start_ns[row]), clip(woken), clip(woken + rows.runnable_ns[row]));
-            let copied = RawOffCpuRow {
-                wait_ns: woken - from,
-                runnable_ns: to - woken,
-                outcome: rows.outcome[row],
-                syscall: rows.syscall[row],
-                wait: rows.wait[row],
-                waker_kind: match WakerKind::from_code(rows.waker_kind[row]) {
-                    WakerKind::Thread => WakerKind::Unknown.code(), // which fiber it ran is not known
-                    kind => kind.code(),
-                },
-                ..off_row(fiber, from, Reason::from_code(rows.reason[row]), rows.stack[row])
-            };
-            self.runs(fiber, thread, at, from);
-            if to > from {
-                self.made.off_cpu.push(copied);
-            }
-            at = to;
+        let row = self.row_at(thread, stay.seen_ns).filter(|&row| self.is_of_call(row, stay.record.user_stack));
+        let Some(row) = row else { return self.runs(fiber, thread, stay) };
+        let rows = self.threads.off_cpu;
+        let is_waiting = stay.seen_ns < rows.start_ns[row] + rows.wait_ns[row];
+        let length = stay.to - stay.from;
+        if !is_waiting {
+            let off = off_row(fiber, stay.from, Reason::Preempted, rows.stack[row]);
+            self.made.off_cpu.push(RawOffCpuRow { runnable_ns: length, ..off });
+            return;
         }
-        self.runs(fiber, thread, at, stay.to);
+        self.made.off_cpu.push(RawOffCpuRow {
+            wait_ns: length,
+            outcome: rows.outcome[row],
+            syscall: rows.syscall[row],
+            wait: rows.wait[row],
+            waker_kind: match WakerKind::from_code(rows.waker_kind[row]) {
+                WakerKind::Thread => WakerKind::Unknown.code(), // which fiber it ran is not known
+                kind => kind.code(),
+            },
+            ..off_row(fiber, stay.from, Reason::from_code(rows.reason[row]), rows.stack[row])
+        });
     }
 
-    /// The intervals of `thread` that overlap the time.
-    fn rows_within(&self, thread: ThreadId, from: u64, to: u64) -> Vec<usize> {
-        let Some((rows, _)) = self.rows_of.get(&thread) else { return Vec::new() };
+    /// Whether the thread was in the fiber's call in an interval of its own: the stacks begin with the same frame, below which the fiber's
+    /// runtime has one of its own.
+    fn is_of_call(&self, row: usize, fiber_stack: u64) -> bool {
+        let frames = |key: u64| self.meta.stack(key).map_or(&[][..], |stack| self.meta.frames(stack));
+        let of_thread =
+            self.threads.off_cpu.stack[row].get().map_or(0, |number| self.replay.stacks.keys()[number].user);
+        match frames(fiber_stack) {
+            [.., entry, _] => frames(of_thread).contains(entry),
+            // Where it stood is not known: then the call tells whether the runtime waits, or the program.
+            _ => !matches!(
+                Syscall::kind_of(self.threads.off_cpu.syscall[row]),
+                CallKind::Futex | CallKind::Poll | CallKind::Sleep
+            ),
+        }
+    }
+
+    /// The interval of `thread` off the CPU at a time.
+    fn row_at(&self, thread: ThreadId, time_ns: u64) -> Option<usize> {
+        let (rows, _) = self.rows_of.get(&thread)?;
         let off = self.threads.off_cpu;
-        let first = rows.partition_point(|&row| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row] <= from);
-        rows[first..].iter().copied().take_while(|&row| off.start_ns[row] < to).collect()
+        let end = |row: usize| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row];
+        let at = rows.partition_point(|&row| end(row) <= time_ns);
+        rows.get(at).copied().filter(|&row| off.start_ns[row] <= time_ns)
     }
 
-    /// A stretch on a thread: at the place of the thread's samples in it, else where the fiber stood last.
-    fn runs(&mut self, fiber: ThreadId, thread: ThreadId, from: u64, to: u64) {
+    /// A stretch on a thread: where the thread's sample nearest to the look was, else where the fiber stood last. One that was seen again
+    /// and again has had the thread all the time.
+    fn runs(&mut self, fiber: ThreadId, thread: ThreadId, stay: &Stay<'_>) {
+        let (from, to) = (stay.from, stay.to);
         if to <= from {
             return;
         }
         let all = self.threads.samples;
-        let sampled = self.rows_of.get(&thread).map_or(&[][..], |(_, rows)| {
-            let first = rows.partition_point(|&row| all.time_ns[row] < from);
-            let count = rows[first..].partition_point(|&row| all.time_ns[row] < to);
-            &rows[first..first + count]
-        });
-        let row = |time_ns, weight_ns, stack, estimated| RawSampleRow {
-            thread: fiber,
-            time_ns,
-            weight_ns,
-            cpu: NO_CPU,
-            stack,
-            estimated,
+        let rows = self.rows_of.get(&thread).map_or(&[][..], |(_, rows)| rows);
+        let is_seen_again = to - from > SEEN_ONCE * self.threads.interval_ns;
+        let (first, last) =
+            if is_seen_again { (from, to) } else { (stay.seen_ns.saturating_sub(NEAR_NS), stay.seen_ns + NEAR_NS) };
+        let begin = rows.partition_point(|&row| all.time_ns[row] < first);
+        let count = rows[begin..].partition_point(|&row| all.time_ns[row] <= last);
+        let mut sampled = &rows[begin..begin + count];
+        if !is_seen_again {
+            let nearest = (0..sampled.len()).min_by_key(|&at| all.time_ns[sampled[at]].abs_diff(stay.seen_ns));
+            sampled = nearest.map_or(&[], |at| &sampled[at..=at]);
+        }
+        let row = |time_ns: u64, weight_ns, stack, estimated| {
+            let time_ns = time_ns.clamp(from, to);
+            RawSampleRow { thread: fiber, time_ns, weight_ns, cpu: NO_CPU, stack, estimated }
         };
         let mut since = from;
         for (at, &sample) in sampled.iter().enumerate() {
-            let until = if at + 1 == sampled.len() { to } else { all.time_ns[sample].max(since) };
-            self.made.samples.push(row(all.time_ns[sample], until - since, all.stack[sample], false));
+            let until = if at + 1 == sampled.len() { to } else { all.time_ns[sample].clamp(since, to) };
+            self.made.samples.push(row(until, until - since, all.stack[sample], false));
             since = until;
         }
         if sampled.is_empty() {

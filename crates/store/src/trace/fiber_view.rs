@@ -29,6 +29,7 @@ impl Trace {
         let mut carries = vec![false; self.processes.len()];
         tables.fibers.process.iter().filter_map(|process| process.get()).for_each(|process| carries[process] = true);
         view.fibers.fibers = tables.fibers.clone();
+        view.fiber_threads = tables.fibers.len();
         let kept = self.threads_outside(&carries, tables.fibers.len());
         view.threads = self.threads_and_fibers(&kept);
         view.off_cpu = self.intervals_of(&kept);

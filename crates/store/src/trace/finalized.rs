@@ -40,6 +40,8 @@ pub struct Trace {
     pub sockets: SocketTables,
     pub delays: DelayTables,
     pub fibers: FiberTables,
+    /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
+    pub fiber_threads: usize,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables at first use, or mapped.
@@ -66,6 +68,7 @@ impl Trace {
             sockets: SocketTables::default(),
             delays: DelayTables::default(),
             fibers: FiberTables::default(),
+            fiber_threads: 0,
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use dwell_model::{ObjectType, Outcome, Reason, Syscall};
 use dwell_store::{EventKey, Trace};
 
+use crate::stacks::channels::sends;
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
@@ -253,6 +254,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Sleep | ObjectType::Timer => return Known(if is_idle { Idle } else { Own }),
             ObjectType::ThreadJoin | ObjectType::ChildProcess => return Known(Structure),
             ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
+            ObjectType::Channel if sends(self.trace, key.stack()) => return Known(Demand),
             kind if is_needed(kind) => return Known(Demand),
             _ => {}
         }

@@ -21,7 +21,7 @@ pub fn filters(trace: &Trace, thread: usize) -> (String, &str) {
     let name = trace.threads.name[thread].as_str();
     let process = trace.threads.process[thread].get().and_then(|row| trace.processes.name.get(row));
     let process = process.map_or("", String::as_str);
-    let is_named = cut(name) != cut(process) && thread >= trace.fibers.fibers.number.len();
+    let is_named = cut(name) != cut(process) && thread >= trace.fiber_threads;
     (if is_named { numbers_as("*", name) } else { name.to_owned() }, process)
 }
 
@@ -31,7 +31,7 @@ fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
     let program = process.map_or("", |row| trace.processes.name[row].as_str());
     if cut(name) != cut(program) {
         // A fiber is called by its function, whose numbers say which of the closures in another function it is.
-        let is_fiber = thread < trace.fibers.fibers.number.len();
+        let is_fiber = thread < trace.fiber_threads;
         let name = if is_fiber { name.to_owned() } else { numbers_as("N", name) };
         let told = trace.processes.pid.len() > 1 && !program.is_empty();
         return if told { format!("{name} of {program}") } else { name };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::Reason;
 use dwell_store::{QuotaUse, Rival, Trace};
 
 use crate::question::windows::Windows;
@@ -62,7 +63,8 @@ impl RunQueue {
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for thread in 0..trace.threads.tid.len() {
             let mut of_thread = 0u64;
-            let mut add = |Bounds { start, woken, ran }, _, cpu| {
+            let is_fiber = thread < trace.fiber_threads;
+            let mut add = |Bounds { start, woken, ran }, key, cpu| {
                 let ns = if woken < ran { windows.overlap_ns(woken, ran) } else { 0 };
                 if ns == 0 {
                     return;
@@ -70,6 +72,9 @@ impl RunQueue {
                 of_thread = of_thread.saturating_add(ns);
                 let pieces = windows.clip(woken, ran).filter(|_| cpu != NO_CPU);
                 let own_ns: u64 = pieces.map(|piece| cpus.ran_ns(cpu, piece, &mut last)).sum();
+                // A fiber that is ready waits for one of the program's threads, unless its own had no CPU.
+                let has_thread = trace.events().key(key).reason() == Some(Reason::Preempted);
+                let own_ns = if is_fiber && !has_thread { ns } else { own_ns };
                 sums.own_ns = sums.own_ns.saturating_add(own_ns);
                 let rest = ns - own_ns;
                 if woken > start && rest < WAKING_UP_NS {
