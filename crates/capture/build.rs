@@ -31,6 +31,7 @@ const PROGRAMS: &[&str] = &[
     "running",
     "requests",
     "call_probe",
+    "goroutine",
 ];
 
 fn main() {

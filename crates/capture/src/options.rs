@@ -83,6 +83,17 @@ pub struct Trigger {
     pub longer_than_ns: u64,
 }
 
+/// How goroutines are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FiberLook {
+    /// Not at all.
+    Not,
+    /// Now and then, from outside.
+    Sampled,
+    /// At each change of state, by probes in the program; now and then where these cannot be set.
+    Exact,
+}
+
 /// Options of a collection.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -124,8 +135,8 @@ pub struct Options {
     pub kernel_stacks_for_all: bool,
     /// Whether to record what programs announce through ITT.
     pub itt: bool,
-    /// Whether to look at goroutines.
-    pub fibers: bool,
+    /// How to look at goroutines.
+    pub fibers: FiberLook,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
@@ -163,7 +174,7 @@ impl Options {
             outliers_bytes: 0,
             kernel_stacks_for_all: false,
             itt: true,
-            fibers: true,
+            fibers: FiberLook::Sampled,
             task_probes: Vec::new(),
             requests: false,
             result_owner: None,

@@ -17,7 +17,7 @@ use dwell_store::ResultFolder;
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::{CollectArgs, FibersArg, FinalizationMode, IntervalArg, StartAt};
+use crate::args::{CollectArgs, FinalizationMode, IntervalArg, StartAt};
 use crate::error::{Hinted, Result, quoted, shell_word, status, under_sudo};
 use crate::finalize::Naming;
 use crate::kernel_symbols::KernelSymbols;
@@ -197,7 +197,7 @@ fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
     }
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
     options.itt = !args.no_itt;
-    options.fibers = args.fibers == FibersArg::Sampled;
+    options.fibers = args.fibers.into();
     options.task_probes.clone_from(&args.task_probe);
     options.task_probes.extend(args.interval.iter().filter_map(IntervalArg::probe).cloned());
     options.requests = args.interval.contains(&IntervalArg::Socket);

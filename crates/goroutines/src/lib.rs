@@ -8,6 +8,7 @@
 //! Sources: `src/runtime/runtime2.go`, `proc.go`, `traceback.go` of Go 1.18 to 1.26.
 
 mod allgs;
+mod moments;
 mod objects;
 mod offsets;
 mod process;
@@ -16,6 +17,8 @@ mod runtime;
 mod stack;
 mod stretches;
 
+pub use moments::{Change, Moment, Moments, moments_of};
+pub use offsets::Offsets;
 pub use process::reader_of;
 pub use reader::{Goroutine, Pass, Reader, State};
 pub use runtime::Unsupported;

@@ -33,6 +33,8 @@ pub struct Offsets {
     pub waiting: usize,
     /// In `runtime.m`: procid.
     pub thread_id: usize,
+    /// In `runtime.m`: curg.
+    pub current: usize,
     /// In `runtime.sudog`: g, next, prev, elem, waitlink, c.
     pub sudog_goroutine: usize,
     /// See above.
@@ -60,6 +62,7 @@ const GO_1_18: Offsets = Offsets {
     entry: 312,
     waiting: 328,
     thread_id: 72,
+    current: 192,
     sudog_goroutine: 0,
     sudog_next: 8,
     sudog_previous: 16,
@@ -89,6 +92,7 @@ const GO_1_25: Offsets = Offsets {
     entry: 296,
     waiting: 312,
     thread_id: 64,
+    current: 184,
     ..GO_1_18
 };
 const GO_1_26: Offsets = Offsets {

@@ -10,7 +10,7 @@ use crate::reader::Reader;
 use crate::runtime::{Runtime, Unsupported};
 
 /// The most that is read of a program's file; its symbols are in it.
-const MOST_FILE_BYTES: u64 = 256 << 20;
+pub(crate) const MOST_FILE_BYTES: u64 = 256 << 20;
 
 /// Whatever reads the goroutines of process `pid`; `None` where that runs no Go program, or has ended.
 ///

@@ -22,6 +22,8 @@ pub enum Unsupported {
     Version(String),
     /// The program does not say where its list of goroutines is.
     NoList(String),
+    /// The program does not say where it changes the state of its goroutines.
+    NoMoments(String),
 }
 
 /// Where a Go program has its goroutines.

@@ -116,6 +116,12 @@ losses! {
     CREATIONS_LOST = "creations_lost", Degraded,
         "Calls that initialised a lock and were not recorded, because there were too many or the kernel's buffer had no room; where these locks were created is not known.",
         "多すぎたか、カーネルのバッファーに空きがなかったために記録されなかった、ロックを初期化する呼び出し。それらのロックの作成場所は分かりません。";
+    FIBER_STATES_LOST = "fiber_states_lost", DataLoss,
+        "Changes of state of goroutines that found no room in the kernel's buffer; the state before lasts too long.",
+        "カーネルのバッファーに空きがなかったゴルーチンの状態変化。その前の状態が長すぎます。";
+    FIBER_STACKS_LOST = "fiber_stacks_lost", Degraded,
+        "Stacks of goroutines that were not taken, because the kernel's buffer was in use; their waits have no place.",
+        "カーネルのバッファーが使用中で取得されなかったゴルーチンのスタック。その待機には場所がありません。";
     PROGRAMS_OUT_OF_SCOPE = "programs_out_of_scope", DataLoss,
         "Programs that the user may not look at, such as those that take on another user's rights when they are started; they are missing.",
         "開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。";

@@ -241,6 +241,9 @@ notices! {
     JAVA_CODE_UNREAD = "java-code-unread",
         "Java methods of process {pid} have no names: {reason}.",
         "プロセス {pid} の Java メソッドには名前がありません: {reason}。";
+    GOROUTINES_NOT_EXACT = "goroutines-not-exact",
+        "Goroutines of a program were looked at now and then, not at each change of state ({error}).",
+        "プログラムのゴルーチンは、状態が変わるたびにではなく、ときどき観測されました ({error})。";
     FILE_CHANGED = "file-changed",
         "{now} is not the file that was profiled as {path} (its build id or date differs): code in it has no names.",
         "{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。";

@@ -21,10 +21,27 @@ enums! {
         WAITING = 4,
         /// It has ended.
         ENDED = 5,
+        /// It has a thread to itself, whose intervals are its own: it runs, or is in a system call. Where every change is seen.
+        ON_THREAD = 6,
     }
-    /// Bits of [`FiberNewRecord::flags`].
+    /// What the hooks of goroutines are told of the instruction that one passes.
+    goroutine_change: u16 = goroutine_change, GOROUTINE_ {
+        /// The goroutine in R14 waits.
+        PARKS = 0,
+        /// The one in AX can run again.
+        IS_READY = 1,
+        /// The one in AX runs on this thread.
+        RUNS = 2,
+        /// The one in AX ends.
+        ENDS = 3,
+        /// The one in AX has to wait for a thread.
+        YIELDS = 4,
+        /// The one in BX was made.
+        IS_MADE = 5,
+    }
+    /// Bits of [`FiberNewRecord::flags`] and [`FiberStateRecord::flags`].
     fiber_flag: u32 = fiber_flag, FIBER_FLAG_ {
-        /// It was there before the collection.
+        /// It was there before the collection; of a state: it was so when it was first looked at.
         SEEDED = 1,
     }
 }
@@ -56,9 +73,9 @@ records! {
         reserved2: u32,
     }
     /// A fiber is in another state, or waits for something else or elsewhere. It stays so until its next record.
-    FiberStateRecord = record_fiber_state, 56 {
-        /// `tid`: the thread that it is on as its process's pid namespace has it, 0 = none; `time_ns`: since when; estimated
-        /// where states are sampled.
+    FiberStateRecord = record_fiber_state, 72 {
+        /// `tid`: the thread that it is on, 0 = none; of [`fiber_state::RUNNING`] and [`fiber_state::IN_CALL`] as its process's pid
+        /// namespace has it. `time_ns`: since when; estimated where states are sampled.
         h: RecordHeader,
         /// As in its [`FiberNewRecord`].
         fiber: u64,
@@ -68,10 +85,51 @@ records! {
         object: u64,
         /// When it was seen so first; where states are sampled, later than `time_ns`.
         seen_ns: u64,
+        /// Of [`fiber_state::READY`]: the fiber that ended its wait, or made it; 0 = not known, or the runtime.
+        waker: u64,
+        /// Key of a stack record of where that one was, 0 = not known.
+        waker_stack: u64,
         /// Its process.
         tgid: u32,
         /// One of [`fiber_state`].
         state: u16,
+        /// Of [`fiber_flag`].
+        flags: u16,
+    }
+    /// How goroutines of a program lie in memory, and where: what the hooks of their states must know. Bytes.
+    GoroutineLayout = goroutine_layout, 40 {
+        /// From the instruction at which a goroutine begins to wait to `runtime.semtable`; 0 = not known.
+        semaphores: u64,
+        /// In `runtime.g`: goid.
+        number: u16,
+        /// m.
+        thread: u16,
+        /// sched.sp, behind which is sched.pc.
+        sched_sp: u16,
+        /// sched.bp.
+        sched_bp: u16,
+        /// parentGoid, 0 = there is none.
+        parent: u16,
+        /// gopc.
+        created_at: u16,
+        /// startpc.
+        entry: u16,
+        /// waiting.
+        waiting: u16,
+        /// In `runtime.m`: curg.
+        current: u16,
+        /// In `runtime.sudog`: g.
+        sudog_goroutine: u16,
+        /// next.
+        sudog_next: u16,
+        /// prev.
+        sudog_previous: u16,
+        /// elem.
+        sudog_element: u16,
+        /// waitlink, behind which is waittail.
+        sudog_waitlink: u16,
+        /// c.
+        sudog_channel: u16,
         /// 0.
         reserved: u16,
     }

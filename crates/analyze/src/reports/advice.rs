@@ -53,6 +53,8 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::MemoryLimit, _) => say!(ADVICE_MEMORY_LIMIT),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
+        // One that was always found waiting may have been woken in between.
+        (CauseKind::Unfinished, _) if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
         _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         _ => say!(ADVICE_UNSEEN),

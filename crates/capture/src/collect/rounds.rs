@@ -1,5 +1,8 @@
 //! A round: drains the source of records, what programs announce and the machine's counters into the trace.
 
+use std::path::Path;
+
+use dwell_goroutines::Moments;
 use dwell_model::notice;
 
 use super::collection::Collection;
@@ -30,7 +33,8 @@ impl Collection<'_> {
             }
         }
         if let Some(goroutines) = &mut self.goroutines {
-            programs.iter().for_each(|&pid| goroutines.program(pid));
+            let mut watch = |path: &Path, moments: &Moments| self.source.watch_goroutines(path, moments);
+            programs.iter().for_each(|&pid| goroutines.program(pid, &mut watch));
             if !self.pause.is_on {
                 goroutines.read(drained.recorder.meta(), now);
             }

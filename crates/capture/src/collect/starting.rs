@@ -105,6 +105,10 @@ impl<'a> Collection<'a> {
         let drained = opened.connect(recorder(folder, options)?, options.own_only)?;
         opened.describe(&mut manifest);
         let Opened { mut source, targets, child, announcing } = opened;
+        let mut goroutines = Goroutines::new(options.fibers);
+        if let (Some(goroutines), Some(child)) = (&mut goroutines, &child) {
+            goroutines.prepare(&child.path, &mut |path, moments| source.watch_goroutines(path, moments));
+        }
         if child.is_some() {
             seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet
         }
@@ -130,7 +134,7 @@ impl<'a> Collection<'a> {
             outliers: outliers(folder, options, &mut manifest.notices),
             modules,
             system: system(options),
-            goroutines: options.fibers.then(Goroutines::default),
+            goroutines,
             child,
             attached: attached(options).iter().map(|&pid| (pid, proc::began(pid))).collect(),
             pidfds,

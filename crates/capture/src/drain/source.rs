@@ -7,13 +7,14 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use dwell_goroutines::Moments;
 use dwell_model::Notice;
 use dwell_rights::Raised;
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayFacts, Rival};
 
 use super::drained::EventSink;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::perf::Mapping;
 use crate::programs::keeper::Keeper;
 use crate::stacks::unwinding::Unwinding;
@@ -113,6 +114,11 @@ pub trait Source {
 
     /// Notes where programs ask for work through the library at this path.
     fn set_stitching(&mut self, _: &Path) {}
+
+    /// Records each change of state of the goroutines of the program in file `path` from now on.
+    fn watch_goroutines(&mut self, _path: &Path, _: &Moments) -> Result<()> {
+        Err(Error::NeedsBpf { what: "--fibers exact".into(), reason: "perf events are recorded".into() })
+    }
 
     /// Whether what delays threads while they run is seen; `None` if this source cannot see it.
     fn sees_running(&self) -> Option<bool> {

@@ -21,6 +21,7 @@ use crate::clock::monotonic_ns;
 use crate::drain::source::Targets;
 use crate::error::{Error, Result};
 use crate::hooks::creations::Creations;
+use crate::hooks::goroutines::GoroutineProbes;
 use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
 use crate::hooks::wanted;
@@ -59,12 +60,13 @@ pub struct Hooks {
     sampling: Option<Sampling>,
     pub(super) shared: HashMap<String, MapHandle>,
     scope: Scope,
-    own_only: bool,
+    pub(super) own_only: bool,
     rings: Vec<MapHandle>,
     pub(super) control: Control,
     system_calls: Option<MapHandle>,
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
+    pub(super) goroutines: Option<(Object, GoroutineProbes)>,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
@@ -118,6 +120,7 @@ impl Hooks {
             system_calls: None,
             rivals: None,
             creations: None,
+            goroutines: None,
             urgency,
             delays: DelayFacts::default(),
             notices: Vec::new(),
@@ -308,7 +311,9 @@ impl Hooks {
         let sockets = self.sockets.iter().map(|(object, _)| object);
         let running = self.running.iter().map(|(object, _)| object);
         let sampling = self.sampling.iter().map(|sampling| &sampling.object);
-        let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running).chain(sampling);
+        let goroutines = self.goroutines.iter().map(|(object, _)| object);
+        let objects =
+            self.optional.iter().chain([&self.threads]).chain(goroutines).chain(sockets).chain(running).chain(sampling);
         objects.flat_map(loading::loaded).map(|program| loading::info(program.as_fd()).recursion_misses).sum()
     }
 
@@ -342,7 +347,7 @@ impl Hooks {
     }
 
     /// Loads a family; tells what of it this kernel cannot give.
-    fn load_family(&mut self, name: &'static str) -> Result<Object> {
+    pub(super) fn load_family(&mut self, name: &'static str) -> Result<Object> {
         let ready = self.ready.remove(name);
         let loaded = ready.unwrap_or_else(|| loading::load(name, &self.shared, &self.scope))?;
         self.notices.extend(loaded.notices);

@@ -4,6 +4,7 @@
 
 mod creations;
 pub mod families;
+mod goroutines;
 mod rivals;
 pub mod sampling;
 mod seeding;

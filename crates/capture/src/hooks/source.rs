@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_goroutines::Moments;
 use dwell_model::{Notice, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
@@ -16,10 +17,12 @@ use crate::clock::monotonic_ns;
 use crate::drain::drained::{EventSink, take_record};
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
+use crate::hooks::goroutines::GoroutineProbes;
 use crate::kernel::map_events::MapEvents;
 use crate::kernel::perf::{self, Mapping};
 use crate::options::Options;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::task_probes::Pinned;
 
 /// BPF programs and the kernel's notes of mapped files.
 pub struct Bpf<'a> {
@@ -153,6 +156,18 @@ impl Source for Bpf<'_> {
 
     fn set_stitching(&mut self, path: &Path) {
         self.hooks.set_stitching(path);
+    }
+
+    fn watch_goroutines(&mut self, path: &Path, moments: &Moments) -> Result<()> {
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
+        let file = Pinned::open(path, self.hooks.own_only)?;
+        if self.hooks.goroutines.is_none() {
+            self.hooks.goroutines = Some((self.hooks.load_family("goroutine")?, GoroutineProbes::default()));
+        }
+        match &mut self.hooks.goroutines {
+            Some((object, probes)) => probes.set(object, &file, moments, None),
+            None => Ok(()),
+        }
     }
 
     fn sees_running(&self) -> Option<bool> {

@@ -36,7 +36,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 18] = [
+pub static FAMILIES: [(&str, &[u8]); 19] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -55,6 +55,7 @@ pub static FAMILIES: [(&str, &[u8]); 18] = [
     family!("running"),
     family!("requests"),
     family!("call_probe"),
+    family!("goroutine"),
 ];
 
 /// Families whose hooks each tell something of their own.

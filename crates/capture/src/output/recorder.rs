@@ -87,7 +87,8 @@ impl Recorder {
             | kind::TCP_EVENT
             | kind::DELAY
             | kind::DELAYS
-            | kind::REQUEST => {
+            | kind::REQUEST
+            | kind::FIBER_STATE => {
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }
             _ => self.meta_buffer.bytes.extend_from_slice(bytes),

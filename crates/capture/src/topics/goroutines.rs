@@ -1,12 +1,14 @@
 //! Goroutines of profiled Go programs, sampled from outside: what each does, where, and for what it waits.
 //!
-//! A pass over a process's goroutines is made as often as a small part of one CPU allows. Between two passes nothing is known: a
+//! Where probes in the program see each change of state (`hooks/goroutines.rs`), a first look tells how goroutines stood before. Else
+//! a pass over a process's goroutines is made as often as a small part of one CPU allows. Between two passes nothing is known: a
 //! change is taken as of the middle. Goroutines that live shorter than that are seen by chance.
 
 use std::hash::BuildHasher;
+use std::path::Path;
 
 use bytemuck::Zeroable;
-use dwell_goroutines::{Goroutine, Pass, Reader, State, Unsupported, reader_of};
+use dwell_goroutines::{Goroutine, Moments, Pass, Reader, State, Unsupported, moments_of, reader_of};
 use dwell_model::{Notice, StackEnd, losses, notice};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{
@@ -16,6 +18,7 @@ use foldhash::fast::FixedState;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::options::FiberLook;
 use crate::programs::memory::ProcessMemory;
 
 /// Between two passes, at least.
@@ -24,12 +27,19 @@ const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 const LONGEST_INTERVAL_NS: u64 = 2_000_000_000;
 /// A pass may cost this part of one CPU.
 const COST_SHARE: u64 = 100;
+/// Looks at a program whose changes of state are seen, until no goroutine moved meanwhile.
+const MOST_FIRST_LOOKS: u64 = 8;
 /// Go programs that are looked at.
 const MOST_PROCESSES: usize = 64;
+
+/// Sets probes in the program of a file, at the moments when the state of its goroutines changes.
+pub type SetProbes<'w> = dyn FnMut(&Path, &Moments) -> crate::error::Result<()> + 'w;
 
 /// The Go programs of a collection.
 #[derive(Default)]
 pub struct Goroutines {
+    /// Whether to see each change of state.
+    is_exact: bool,
     processes: Vec<GoProcess>,
     unsupported: Vec<Notice>,
     counted: Pass,
@@ -43,6 +53,8 @@ struct GoProcess {
     pid: u32,
     memory: ProcessMemory,
     reader: Reader,
+    /// Whether its changes of state are seen.
+    is_exact: bool,
     seen: HashMap<u64, Sighting>,
     stacks: HashSet<u64>,
     passes: u64,
@@ -61,13 +73,40 @@ struct Sighting {
 }
 
 impl Goroutines {
+    /// Of no program yet; `None` where goroutines are not looked at.
+    pub fn new(look: FiberLook) -> Option<Self> {
+        (look != FiberLook::Not).then(|| Self { is_exact: look == FiberLook::Exact, ..Self::default() })
+    }
+
+    /// The program in file `path` is about to be launched.
+    pub fn prepare(&mut self, path: &Path, watch: &mut SetProbes<'_>) {
+        if self.is_exact {
+            self.watch(path, watch);
+        }
+    }
+
+    /// Has the changes of state in this program seen, if it is one of Go. Returns whether they are.
+    fn watch(&mut self, path: &Path, watch: &mut SetProbes<'_>) -> bool {
+        let watched = match moments_of(path) {
+            Ok(None) => return false,
+            Ok(Some(moments)) => watch(path, &moments).map_err(|error| not_exact(&error.reason())),
+            Err(unsupported) => Err(remark(&unsupported)),
+        };
+        let is_watched = watched.is_ok();
+        self.unsupported.extend(watched.err());
+        is_watched
+    }
+
     /// Process `pid` runs another program now.
-    pub fn program(&mut self, pid: u32) {
+    pub fn program(&mut self, pid: u32, watch: &mut SetProbes<'_>) {
         self.processes.retain(|process| process.pid != pid);
         match reader_of(pid) {
             Ok(None) => {}
             Ok(Some(_)) if self.processes.len() >= MOST_PROCESSES => self.processes_left_out += 1,
-            Ok(Some(reader)) => self.processes.extend(GoProcess::new(pid, reader)),
+            Ok(Some(reader)) => {
+                let is_exact = self.is_exact && self.watch(Path::new(&format!("/proc/{pid}/exe")), watch);
+                self.processes.extend(GoProcess::new(pid, reader, is_exact));
+            }
             Err(unsupported) => self.unsupported.push(remark(&unsupported)),
         }
         self.unsupported.dedup();
@@ -83,7 +122,7 @@ impl Goroutines {
         let mut gone = Vec::new();
         for process in &mut self.processes {
             let now_ns = monotonic_ns();
-            if !at_end && process.next_ns > now_ns {
+            if process.next_ns > now_ns && (process.is_exact || !at_end) {
                 continue;
             }
             let (last_ns, is_first) = (process.last_ns, process.passes == 0);
@@ -94,7 +133,7 @@ impl Goroutines {
             self.counted.torn += pass.torn;
             self.counted.unreadable = self.counted.unreadable.max(pass.unreadable);
             self.counted.left_out = self.counted.left_out.max(pass.left_out);
-            if !is_first {
+            if !is_first && !process.is_exact {
                 self.passes += 1;
                 self.intervals_ns += now_ns - last_ns;
             }
@@ -106,6 +145,8 @@ impl Goroutines {
     pub fn begin_anew(&mut self) {
         for process in &mut self.processes {
             process.next_ns = 0;
+            process.passes = if process.is_exact { 0 } else { process.passes };
+            process.seen.retain(|_, _| !process.is_exact);
         }
     }
 
@@ -132,11 +173,12 @@ impl Goroutines {
 }
 
 impl GoProcess {
-    fn new(pid: u32, reader: Reader) -> Option<Self> {
+    fn new(pid: u32, reader: Reader, is_exact: bool) -> Option<Self> {
         Some(Self {
             pid,
             memory: ProcessMemory::of(pid)?,
             reader,
+            is_exact,
             seen: HashMap::new(),
             stacks: HashSet::new(),
             passes: 0,
@@ -148,17 +190,27 @@ impl GoProcess {
     /// Looks at every goroutine, and writes what has changed. `None` when the process has ended.
     fn pass(&mut self, now_ns: u64, records: &mut RecordBuffer) -> Option<Pass> {
         let began_ns = thread_cpu_ns();
-        let changed_ns = if self.passes == 0 { now_ns } else { self.last_ns.midpoint(now_ns) };
+        let is_first = self.passes == 0;
+        let changed_ns = if is_first || self.is_exact { now_ns } else { self.last_ns.midpoint(now_ns) };
         self.passes += 1;
-        let (pid, is_first, stacks) = (self.pid, self.passes == 1, &mut self.stacks);
-        let mut writer = Writer { pid, changed_ns, seen_ns: 0, is_first, stacks, records };
-        let (seen, number) = (&mut self.seen, self.passes);
+        let mut writer = Writer {
+            pid: self.pid,
+            changed_ns,
+            seen_ns: 0,
+            is_first: is_first || self.is_exact,
+            stacks: &mut self.stacks,
+            records,
+        };
+        let (seen, number, is_exact) = (&mut self.seen, self.passes, self.is_exact);
         let pass = self.reader.pass(&mut self.memory, &mut |goroutine| {
             if writer.seen_ns == 0 {
                 // What is handed out did not move from the pass's begin until now.
                 writer.seen_ns = now_ns.midpoint(monotonic_ns());
             }
             let before = seen.get(&goroutine.id).copied();
+            if is_exact && before.is_some() {
+                return; // the probes see what becomes of it
+            }
             let sighting = writer.sighting(goroutine, before, number);
             seen.insert(goroutine.id, sighting);
         });
@@ -167,6 +219,12 @@ impl GoProcess {
             return None;
         };
         let is_complete = pass.torn == 0;
+        self.last_ns = now_ns;
+        if is_exact {
+            let is_done = is_complete || number >= MOST_FIRST_LOOKS;
+            self.next_ns = if is_done { u64::MAX } else { now_ns + SHORTEST_INTERVAL_NS };
+            return Some(Pass { torn: if number == MOST_FIRST_LOOKS { pass.torn } else { 0 }, ..pass });
+        }
         seen.retain(|&id, sighting| {
             // One that moved while it was read is missing for a pass.
             let missed = number - sighting.pass;
@@ -176,7 +234,6 @@ impl GoProcess {
             }
             is_there
         });
-        self.last_ns = now_ns;
         let cost_ns = thread_cpu_ns().saturating_sub(began_ns);
         let interval_ns = (cost_ns * COST_SHARE).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
         // Uneven, so that it keeps no step with what the program does at an even pace.
@@ -186,6 +243,9 @@ impl GoProcess {
     }
 
     fn end(&mut self, now_ns: u64, records: &mut RecordBuffer) {
+        if self.is_exact {
+            return; // with its threads
+        }
         let changed_ns = self.last_ns.midpoint(now_ns);
         let mut writer =
             Writer { pid: self.pid, changed_ns, seen_ns: now_ns, is_first: false, stacks: &mut self.stacks, records };
@@ -251,7 +311,8 @@ impl Writer<'_> {
             seen_ns: self.seen_ns,
             tgid: self.pid,
             state,
-            reserved: 0,
+            flags: if self.is_first { FIBER_FLAG_SEEDED as u16 } else { 0 },
+            ..FiberStateRecord::zeroed()
         });
     }
 
@@ -280,9 +341,16 @@ fn state_number(state: State) -> u16 {
     }
 }
 
+fn not_exact(error: &str) -> Notice {
+    notice!(GOROUTINES_NOT_EXACT, error = error)
+}
+
 fn remark(unsupported: &Unsupported) -> Notice {
     match unsupported {
         Unsupported::Version(version) => notice!(GO_VERSION_UNKNOWN, version = version),
+        Unsupported::NoMoments(version) => {
+            not_exact(&format!("its file, made with {version}, does not say where its goroutines change"))
+        }
         Unsupported::NoList(version) => notice!(GOROUTINES_NOT_FOUND, version = version),
     }
 }

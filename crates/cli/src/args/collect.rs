@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use dwell_analyze::CallStackMode;
-use dwell_capture::{EventSource, Rule, TaskProbe, Trigger};
+use dwell_capture::{EventSource, FiberLook, Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
 use super::{AnalyzeArgs, BelongingArgs, IntervalArg, SshTarget, StartAt, intervals, parse, start_at, target};
@@ -156,7 +156,7 @@ pub struct CollectArgs {
     /// not tell the reason; with `all`, of every wait, which costs more.
     #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to record")]
     pub call_stack_mode: CallStackMode,
-    /// Whether to look at goroutines of Go programs.
+    /// How to look at goroutines of Go programs.
     #[arg(long, value_enum, default_value_t, help_heading = "How to record")]
     pub fibers: FibersArg,
     /// Leave out what programs announce through ITT: tasks, counters, frames, names.
@@ -222,8 +222,20 @@ pub enum FibersArg {
     /// Now and then, from outside, for at most 1 % of a CPU.
     #[default]
     Sampled,
+    /// At each change of state, by probes in the program; each costs it about a microsecond.
+    Exact,
     /// Not at all.
     None,
+}
+
+impl From<FibersArg> for FiberLook {
+    fn from(fibers: FibersArg) -> Self {
+        match fibers {
+            FibersArg::Sampled => Self::Sampled,
+            FibersArg::Exact => Self::Exact,
+            FibersArg::None => Self::Not,
+        }
+    }
 }
 
 /// What happens to the raw data.

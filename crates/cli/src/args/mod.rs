@@ -46,7 +46,7 @@ pub use anatomy::{
 pub use belonging::BelongingArgs;
 pub use bench::{Benchmark, SpscArgs};
 use collect::COLLECT_EXAMPLES;
-pub use collect::{Analysis, CollectArgs, FibersArg, FinalizationMode};
+pub use collect::{Analysis, CollectArgs, FinalizationMode};
 pub use compare::CompareArgs;
 pub use control::{ControlArgs, ControlWord};
 pub use doctor::DoctorArgs;

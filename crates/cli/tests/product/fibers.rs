@@ -20,6 +20,8 @@ const LOCK: &str = "main.ledger";
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("fibers::adds_up", adds_up),
+        Case::new("fibers::exact", exact),
+        Case::new("fibers::exact_stripped", exact_stripped),
         Case::new("fibers::stripped", stripped),
         Case::new("fibers::position_independent", position_independent),
         Case::new("fibers::attached", attached),
@@ -78,13 +80,18 @@ fn agree(recording: &Recording, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The first cause is what is done under the lock; the clerk's sleep is one.
+/// The first two causes are what is done under the lock, and the clerk, of whom only exact recording knows that he sleeps.
 fn explains(recording: &Recording, lock: &str) -> Result<()> {
     let causes = recording.rows(&["explain"])?;
-    let first = causes.first().context("no cause")?;
-    let chain = |row: &Value| row["chains"].to_string();
-    ensure!(text(first, "place").contains("main.audit") && chain(first).contains(lock), "{first}");
-    ensure!(text(first, "who").contains("main.book"), "{first}");
+    let told = |row: &&Value, who: &str, place: &str, of: &str| {
+        text(row, "who") == who && text(row, "place").contains(place) && row["chains"].to_string().contains(of)
+    };
+    let first: Vec<&Value> = causes.iter().take(2).collect();
+    let rows = || first.iter().copied();
+    ensure!(rows().any(|row| told(&row, "main.book", "main.audit", lock)), "no audit: {}", text(first[0], "cause"));
+    let order = rows().find(|row| told(row, "main.order", "main.order", "main.order"));
+    let order = order.with_context(|| format!("no order: {}", text(first[0], "cause")))?;
+    ensure!(text(order, "advice").contains("--fibers exact"), "{order}");
     Ok(())
 }
 
@@ -106,6 +113,61 @@ fn adds_up() -> Result<()> {
     let of_threads = recording.rows(&["explain", "--threads"])?;
     ensure!(!of_threads.iter().any(|row| row["chains"].to_string().contains(LOCK)), "{of_threads:?}");
     Ok(())
+}
+
+fn record_exactly(flags: &[&str]) -> Result<Recording> {
+    let folder = TempDir::new()?;
+    let program = build(folder.path(), flags)?;
+    Recording::of(&["--fibers", "exact"], &[&program.display().to_string()])
+}
+
+/// The goroutines that began with `worker` wait for nothing but what they measure, which includes the time until one that was woken
+/// runs; each of their waits is told.
+fn agrees_exactly(recording: &Recording, measured_s: f64, kind: &str, worker: &str) -> Result<()> {
+    let rows = recording.rows(&["fibers"])?;
+    let row = rows.iter().find(|row| text(row, "name") == worker).context("no such goroutine")?;
+    ensure!(text(row, "exact") == "yes", "an exact row says that it is not: {row}");
+    let (waiting_ns, ready_ns) = (number(row, "waiting_ns")?, number(row, "ready_ns")?);
+    let measured_ns = measured_s * 1e9;
+    ensure!(
+        measured_ns > waiting_ns * 0.95 && measured_ns < (waiting_ns + ready_ns) * 1.05,
+        "{worker} waited for {waiting_ns} and was ready for {ready_ns}, it measured {measured_ns}"
+    );
+    let waits = recording.rows(&["fiber-waits"])?;
+    let counts = waits.iter().filter(|row| text(row, "type") == kind).map(|row| number(row, "wait_count"));
+    let count = counts.sum::<Result<f64>>()?;
+    ensure!(count >= 10.0, "{count} waits of {worker}");
+    Ok(())
+}
+
+fn exact() -> Result<()> {
+    let recording = record_exactly(&[])?;
+    let (lock_s, order_s) = measured(&recording.output)?;
+    agrees_exactly(&recording, lock_s, "mutex", "main.book")?;
+    agrees_exactly(&recording, order_s, "channel", "main.order")?;
+    let causes = recording.rows(&["explain"])?;
+    let [clerk, audit] = ["main.clerk", "main.audit"].map(|place| {
+        causes
+            .iter()
+            .take(2)
+            .find(|row| text(row, "place").contains(place))
+            .with_context(|| format!("no {place} first"))
+    });
+    let (clerk, audit) = (clerk?, audit?);
+    ensure!(text(clerk, "kind") == "slept" && clerk["chains"].to_string().contains("main.order"), "{clerk}");
+    ensure!(text(audit, "kind") == "running" && audit["chains"].to_string().contains(LOCK), "{audit}");
+    for row in recording.rows(&["threads", "--fibers"])? {
+        let parts = number(&row, "running_ns")? + number(&row, "runnable_ns")? + number(&row, "waiting_ns")?;
+        ensure!(parts == number(&row, "lifetime_ns")?, "{parts} of {row}");
+    }
+    Ok(())
+}
+
+/// Without symbols the runtime's functions are found by Go's own table.
+fn exact_stripped() -> Result<()> {
+    let recording = record_exactly(&["-ldflags=-s -w"])?;
+    let (_, order_s) = measured(&recording.output)?;
+    agrees_exactly(&recording, order_s, "channel", "main.order")
 }
 
 fn stripped() -> Result<()> {

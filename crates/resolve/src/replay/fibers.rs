@@ -2,14 +2,16 @@
 //!
 //! A fiber's state lasts until its next record. What its thread did when it was seen says whether a fiber in a system call waited or
 //! ran, and where one that ran was: its thread carries others before and after.
+//! Where every change was recorded, a fiber has its thread to itself until the next one: then the thread's own intervals say so.
 //! While the collection is paused nothing is known of it.
 
 use dwell_model::{CallKind, Outcome, ProcessId, Reason, Syscall, ThreadId, WakerKind};
-use dwell_store::raw::wire::{FIBER_FLAG_SEEDED, FiberNewRecord, FiberStateRecord, fiber_state};
+use dwell_store::raw::wire::{FIBER_FLAG_SEEDED, FiberStateRecord, fiber_state};
 use dwell_store::tables::Pauses;
 
 use crate::hash::FastMap;
-use crate::input::meta::{FiberRecord, Meta};
+use crate::input::meta::Meta;
+use crate::replay::fiber_records::{FiberHistory, FiberKey, by_fiber};
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::rows::{RawOffCpu, RawOffCpuRow, RawSampleRow, RawSamples};
 use crate::replay::state::Replay;
@@ -79,17 +81,10 @@ struct Stay<'r> {
     record: &'r FiberStateRecord,
 }
 
-/// A fiber's records.
-struct Seen<'r> {
-    new: &'r FiberNewRecord,
-    states: Vec<&'r FiberStateRecord>,
-}
-
 /// Replays the records of fibers. Stacks and waits are numbered among those of threads.
 pub fn replay(meta: &Meta, replay: &mut Replay, threads: &ThreadRows<'_>) -> RawFibers {
-    let seen = by_fiber(&meta.fibers);
-    let number_of: FastMap<(u32, u64), usize> =
-        seen.iter().enumerate().map(|(number, it)| ((it.new.tgid, it.new.fiber), number)).collect();
+    let seen = by_fiber(&meta.fibers, replay);
+    let number_of: FastMap<FiberKey, usize> = seen.iter().enumerate().map(|(number, it)| (it.key, number)).collect();
     let mut maker = Maker {
         meta,
         replay,
@@ -97,11 +92,10 @@ pub fn replay(meta: &Meta, replay: &mut Replay, threads: &ThreadRows<'_>) -> Raw
         rows_of: rows_by_thread(threads),
         made: RawFibers::default(),
         last_stack: StackNumber::NONE,
+        number_of,
     };
     for (number, seen) in seen.iter().enumerate() {
-        let parent = number_of.get(&(seen.new.tgid, seen.new.parent)).filter(|&&parent| parent != number);
-        let parent = parent.map_or(ThreadId::NONE, |&parent| ThreadId::new(parent));
-        maker.fiber(ThreadId::new(number), seen, parent);
+        maker.fiber(ThreadId::new(number), seen);
     }
     let RawFibers { fibers, off_cpu, samples } = maker.made;
     RawFibers {
@@ -109,26 +103,6 @@ pub fn replay(meta: &Meta, replay: &mut Replay, threads: &ThreadRows<'_>) -> Raw
         off_cpu: off_cpu.in_order_of(|it| &it.start_ns),
         samples: samples.in_order_of(|it| &it.time_ns),
     }
-}
-
-fn by_fiber(records: &[FiberRecord]) -> Vec<Seen<'_>> {
-    let mut seen: Vec<Seen<'_>> = Vec::new();
-    let mut current: FastMap<(u32, u64), usize> = FastMap::default();
-    for record in records {
-        match record {
-            FiberRecord::New(new) => {
-                current.insert((new.tgid, new.fiber), seen.len());
-                seen.push(Seen { new, states: Vec::new() });
-            }
-            FiberRecord::State(state) => {
-                if let Some(&number) = current.get(&(state.tgid, state.fiber)) {
-                    seen[number].states.push(state);
-                }
-            }
-        }
-    }
-    seen.iter_mut().for_each(|seen| seen.states.sort_by_key(|state| state.h.time_ns));
-    seen
 }
 
 /// Rows of `off_cpu` and of `samples`, by thread.
@@ -150,18 +124,21 @@ struct Maker<'m> {
     made: RawFibers,
     /// Where the fiber stood last, for when it runs and no sample says where.
     last_stack: StackNumber,
+    number_of: FastMap<FiberKey, usize>,
 }
 
 impl Maker<'_> {
-    fn fiber(&mut self, fiber: ThreadId, seen: &Seen<'_>, parent: ThreadId) {
-        let new = seen.new;
+    fn fiber(&mut self, fiber: ThreadId, seen: &FiberHistory<'_>) {
+        let new = &seen.new;
+        let image = seen.key.0;
+        let parent = Some(self.fiber_of(image, new.parent)).filter(|&parent| parent != fiber).unwrap_or(ThreadId::NONE);
         let seen_ns = self.replay.relative(new.h.time_ns);
-        let image = self.replay.lives.image_at(new.tgid, seen_ns).unwrap_or(ImageId::MAX);
         let program = self.replay.lives.images.get(image as usize);
         let was_there = new.flags & FIBER_FLAG_SEEDED != 0;
         let start_ns = program.filter(|_| was_there).map_or(seen_ns, |program| program.start_ns.min(seen_ns));
         let ended = seen.states.last().filter(|state| state.state == fiber_state::ENDED);
-        let end_ns = ended.map_or(self.threads.end_ns, |state| self.replay.relative(state.h.time_ns)).max(start_ns);
+        let last_ns = self.replay.lives.image_end(image, self.threads.end_ns);
+        let end_ns = ended.map_or(last_ns, |state| self.replay.relative(state.h.time_ns)).max(start_ns);
         let process = program.map_or(ProcessId::NONE, |program| program.process);
         let entry = self.replay.user_stack(new.entry_stack);
         self.last_stack = entry;
@@ -198,8 +175,9 @@ impl Maker<'_> {
     fn stay(&mut self, fiber: ThreadId, image: ImageId, stay: &Stay<'_>) {
         match stay.record.state {
             fiber_state::WAITING => self.waits(fiber, image, stay),
-            fiber_state::READY => self.is_ready(fiber, stay),
+            fiber_state::READY => self.is_ready(fiber, image, stay),
             fiber_state::IN_CALL => self.is_in_call(fiber, stay),
+            fiber_state::ON_THREAD => self.has_thread(fiber, stay),
             _ => self.is_running(fiber, stay),
         }
     }
@@ -229,18 +207,24 @@ impl Maker<'_> {
     }
 
     /// What was woken is ready until it runs; what ran gave its thread to another fiber.
-    fn is_ready(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
+    fn is_ready(&mut self, fiber: ThreadId, image: ImageId, stay: &Stay<'_>) {
         let runnable_ns = stay.to - stay.from;
+        let waker = self.fiber_of(image, stay.record.waker);
+        let waker_stack = self.replay.user_stack(stay.record.waker_stack);
         let rows = &mut self.made.off_cpu;
         if let Some(last) = rows.len().checked_sub(1)
             && rows.thread[last] == fiber
             && rows.start_ns[last] + rows.wait_ns[last] + rows.runnable_ns[last] == stay.from
         {
             rows.runnable_ns[last] += runnable_ns;
+            if waker.is_some() {
+                rows.waker[last] = waker;
+                rows.waker_kind[last] = WakerKind::Thread.code();
+                rows.waker_stack[last] = waker_stack;
+            }
             return;
         }
-        let stack = self.replay.user_stack(stay.record.user_stack);
-        self.last_stack = stack;
+        let stack = self.stand_at(stay.record.user_stack);
         self.made.off_cpu.push(RawOffCpuRow { runnable_ns, ..off_row(fiber, stay.from, Reason::Yielded, stack) });
     }
 
@@ -259,7 +243,7 @@ impl Maker<'_> {
 
     /// What its thread waited for is what it waits for, if the thread was in its call.
     fn is_in_call(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
-        self.last_stack = self.replay.user_stack(stay.record.user_stack);
+        self.stand_at(stay.record.user_stack);
         let thread = self.thread_of(stay);
         let row = self.row_at(thread, stay.seen_ns).filter(|&row| self.is_of_call(row, stay.record.user_stack));
         let Some(row) = row else { return self.runs(fiber, thread, stay) };
@@ -343,9 +327,65 @@ impl Maker<'_> {
         }
     }
 
+    /// Its thread's intervals are its own. What the thread waited for is below the goroutine's stack.
+    fn has_thread(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
+        self.stand_at(stay.record.user_stack);
+        let thread = self.thread_of(stay);
+        let mut at = stay.from;
+        for row in self.rows_within(thread, stay.from, stay.to) {
+            let rows = self.threads.off_cpu;
+            let clip = |time: u64| time.clamp(at, stay.to);
+            let woken = rows.start_ns[row] + rows.wait_ns[row];
+            let (from, woken, to) = (clip(rows.start_ns[row]), clip(woken), clip(woken + rows.runnable_ns[row]));
+            let copied = RawOffCpuRow {
+                wait_ns: woken - from,
+                runnable_ns: to - woken,
+                outcome: rows.outcome[row],
+                syscall: rows.syscall[row],
+                wait: rows.wait[row],
+                waker_kind: match WakerKind::from_code(rows.waker_kind[row]) {
+                    WakerKind::Thread => WakerKind::Unknown.code(), // which fiber it ran is not known
+                    kind => kind.code(),
+                },
+                ..off_row(fiber, from, Reason::from_code(rows.reason[row]), rows.stack[row])
+            };
+            self.runs(fiber, thread, &Stay { from: at, to: from, ..*stay });
+            if to > from {
+                self.made.off_cpu.push(copied);
+            }
+            at = to;
+        }
+        self.runs(fiber, thread, &Stay { from: at, ..*stay });
+    }
+
+    /// The intervals of `thread` that overlap the time.
+    fn rows_within(&self, thread: ThreadId, from: u64, to: u64) -> Vec<usize> {
+        let Some((rows, _)) = self.rows_of.get(&thread) else { return Vec::new() };
+        let off = self.threads.off_cpu;
+        let first = rows.partition_point(|&row| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row] <= from);
+        rows[first..].iter().copied().take_while(|&row| off.start_ns[row] < to).collect()
+    }
+
+    /// The fiber stands at this stack now, or where it stood.
+    fn stand_at(&mut self, user_stack: u64) -> StackNumber {
+        if user_stack != 0 {
+            self.last_stack = self.replay.user_stack(user_stack);
+        }
+        self.last_stack
+    }
+
+    /// The fiber that a program's runtime numbers so.
+    fn fiber_of(&self, image: ImageId, number: u64) -> ThreadId {
+        self.number_of.get(&(image, number)).map_or(ThreadId::NONE, |&row| ThreadId::new(row))
+    }
+
     fn thread_of(&self, stay: &Stay<'_>) -> ThreadId {
         let lives = &self.replay.lives;
-        let tid = lives.outer_id(stay.record.tgid, stay.record.h.tid).filter(|_| stay.record.h.tid != 0);
+        let tid = match stay.record.state {
+            fiber_state::ON_THREAD => Some(stay.record.h.tid),
+            _ => lives.outer_id(stay.record.tgid, stay.record.h.tid),
+        };
+        let tid = tid.filter(|_| stay.record.h.tid != 0);
         tid.and_then(|tid| lives.find_at(tid, stay.from)).unwrap_or(ThreadId::NONE)
     }
 }

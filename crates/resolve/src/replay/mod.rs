@@ -4,6 +4,7 @@
 
 pub mod annotations;
 pub mod creations;
+mod fiber_records;
 pub mod fibers;
 pub mod intervals;
 pub mod numbers;

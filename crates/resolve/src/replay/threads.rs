@@ -399,21 +399,23 @@ impl ThreadTable {
 
     /// When the thread's program ended that it ran at `time_ns`: replaced by another one, or with its process.
     pub fn program_end(&self, thread: ThreadId, time_ns: u64, end_ns: u64) -> u64 {
-        let Some(process) = self.life(thread).and_then(|life| self.processes.get(life.process.get()?)) else {
-            return end_ns;
-        };
-        let images = self.images_of.get(&process.tgid).map_or(&[][..], Vec::as_slice);
-        let after = images.partition_point(|&image| self.images[image as usize].start_ns <= time_ns);
-        let next = images.get(after).map(|&image| self.images[image as usize].start_ns);
-        next.unwrap_or(if process.living > 0 { end_ns } else { process.end_ns })
+        let process = |thread| self.processes.get(self.life(thread)?.process.get()?);
+        let image = process(thread).and_then(|process| self.image_at(process.tgid, time_ns));
+        image.map_or(end_ns, |image| self.image_end(image, end_ns))
+    }
+
+    /// When the program ended: replaced by another one, or with its process.
+    pub fn image_end(&self, image: ImageId, end_ns: u64) -> u64 {
+        let Some(of) = self.images.get(image as usize) else { return end_ns };
+        let process = of.process.get().and_then(|row| self.processes.get(row)).filter(|process| process.living == 0);
+        let mut starts = self.images_of[&of.tgid].iter().map(|&other| self.images[other as usize].start_ns);
+        starts.find(|&next_ns| next_ns > of.start_ns).unwrap_or(process.map_or(end_ns, |process| process.end_ns))
     }
 
     /// When the thread ended, or another program replaced `image` in its process.
     pub fn end_of(&self, thread: ThreadId, image: ImageId, end_ns: u64) -> u64 {
         let Some(life) = self.life(thread) else { return end_ns };
-        let life_end = life.end_ns.unwrap_or(end_ns);
-        let begun = self.images.get(image as usize).map_or(0, |image| image.start_ns);
-        life_end.min(self.program_end(thread, begun, end_ns))
+        life.end_ns.unwrap_or(end_ns).min(self.image_end(image, end_ns))
     }
 
     /// The living thread `tid` of process `tgid`, or the one that just ended.
