@@ -81,6 +81,7 @@ impl<M: Memory> Walker<'_, M> {
         let step = code.step(pc);
         match step.rule {
             Rule::NoTable => self.frame_pointer_step(),
+            Rule::Interpreted => self.interpreted_step(),
             Rule::Signal => self.signal_step(),
             Rule::End => Err(StackEnd::Complete),
             Rule::StackSwitch => self.row_step(step),
@@ -177,6 +178,18 @@ impl<M: Memory> Walker<'_, M> {
         }
     }
 
+    /// Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer.
+    fn interpreted_step(&mut self) -> Result<(), StackEnd> {
+        let frame = self.registers.bp();
+        self.frame_pointer_step()?;
+        let (ip, sp, bp) = (self.registers.ip, self.registers.sp(), self.registers.bp());
+        let caller_sp = self.memory.word(frame.wrapping_sub(8)).filter(|&found| found > sp && found & 7 == 0);
+        if let Some(caller_sp) = caller_sp.filter(|_| sp == frame.wrapping_add(16)) {
+            self.registers = Registers::of(ip, caller_sp, bp);
+        }
+        Ok(())
+    }
+
     fn read(&mut self, address: u64) -> Result<u64, StackEnd> {
         self.memory.word(address).ok_or(StackEnd::Unreadable)
     }
@@ -206,6 +219,22 @@ mod tests {
 
     fn start() -> Registers {
         Registers::of(0x1_0000, 0x7000, 0x7010)
+    }
+
+    #[test]
+    fn interpreted_frames_tell_their_callers_stack_pointer() {
+        let interpreted = |_| Step::of(Rule::Interpreted);
+        let from = || Registers::of(0x1_0000, 0x7000, 0x7010);
+        let is_read = |caller_sp| {
+            // Behind the argument lies the caller, whose frame pointer is for other use.
+            let mut stack = stack(&[0, caller_sp, 0x7030, 0x2_0000, 9, 0, 0, 0]);
+            let mut walker = Walker { registers: from(), exact: true, frames: Vec::new(), memory: &mut stack };
+            walker.go_to_caller(&mut { interpreted }).expect("a caller");
+            (walker.registers.ip, walker.registers.sp())
+        };
+        assert_eq!(is_read(0x7028), (0x2_0000, 0x7028));
+        assert_eq!(is_read(0x7008), (0x2_0000, 0x7020), "a stack pointer within the frame is none");
+        assert_eq!(is_read(0x7029), (0x2_0000, 0x7020), "nor is one between words");
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn by_table(table: &UnwindTable, step: Step, pc: u64) -> Caller {
         Rule::Signal => {
             return Caller::At { sp: memory(RSP + 160), ip: memory(RSP + 168), bp: Some(memory(RSP + 120)) };
         }
-        Rule::NoTable | Rule::Unsupported | Rule::StackSwitch => return Caller::Unknown,
+        Rule::NoTable | Rule::Unsupported | Rule::StackSwitch | Rule::Interpreted => return Caller::Unknown,
     };
     let bp = match step.rbp {
         0 if step.rule == Rule::RbpDeref => Some(memory(RBP)),

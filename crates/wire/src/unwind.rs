@@ -68,6 +68,9 @@ codes! {
         /// A frame that runs on another stack than its caller's, as Go's `systemstack` does: CFA = rbp + 16, where it
         /// may lie below the frame, and the caller's rbp at CFA - 16.
         StackSwitch = 10, UNWIND_RULE_STACK_SWITCH;
+        /// A frame of HotSpot's interpreter: the caller's rbp lies at \*rbp, the return address at rbp + 8, the caller's stack
+        /// pointer at rbp - 8 (frame_x86.hpp: `interpreter_frame_sender_sp_offset`), since arguments may lie between.
+        Interpreted = 11, UNWIND_RULE_INTERPRETED;
     }
 }
 

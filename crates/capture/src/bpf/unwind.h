@@ -169,6 +169,18 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	return UNWIND_GOES_ON;
 }
 
+/* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
+static __always_inline int unwind_interpreted_step(struct unwind_scratch *scratch)
+{
+	u64 frame = scratch->bp, caller_sp = 0;
+	int end = unwind_frame_pointer_step(scratch);
+
+	if (end == UNWIND_GOES_ON && scratch->sp == frame + 16 && unwind_read(scratch, frame - 8, &caller_sp) &&
+	    caller_sp > scratch->sp && !(caller_sp & 7))
+		scratch->sp = caller_sp;
+	return end;
+}
+
 /* `table` is the first word of the table that the row is from; `all` as in unwind_register. */
 static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row, u32 table, u32 all)
 {
@@ -214,6 +226,8 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 		return UNWIND_COMPLETE;
 	case UNWIND_RULE_NO_TABLE:
 		return unwind_frame_pointer_step(scratch);
+	case UNWIND_RULE_INTERPRETED:
+		return unwind_interpreted_step(scratch);
 	default:
 		return UNWIND_BAD_RULE;
 	}
