@@ -19,7 +19,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-start clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-fibers bench-start clean
 
 all: build samples
 
@@ -260,6 +260,11 @@ bench-latency: build samples
 bench-live: build
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/live.py --dwell $(DWELL) --output docs/benchmarks-live.md
+
+# Prints what looking at goroutines costs (docs/fibers.md); three minutes.
+bench-fibers: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) env PATH="$$PATH:/usr/local/go/bin" python3 bench/fibers.py --dwell $(DWELL)
 
 # What recording without root costs, in docs/benchmarks-unprivileged.md; four minutes.
 bench-unprivileged: build samples

@@ -16,6 +16,8 @@ mod reader;
 mod runtime;
 mod stack;
 mod stretches;
+#[cfg(test)]
+mod tests;
 
 pub use moments::{Change, Moment, Moments, moments_of};
 pub use offsets::Offsets;

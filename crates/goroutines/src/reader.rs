@@ -12,7 +12,7 @@ use crate::{Memory, Stretch};
 /// Goroutines of a program that are looked at; those behind them are counted.
 const MOST_GOROUTINES: usize = 1 << 20;
 /// Stacks of goroutines that stand where they stood, read anew in a pass: the functions that called the waiting one may be others.
-const MOST_STACKS_AGAIN: usize = 4096;
+const MOST_STACKS_AGAIN: usize = 512;
 /// Set in a goroutine's status while the garbage collector looks at its stack.
 const SCAN: u32 = 0x1000;
 
@@ -81,6 +81,7 @@ pub struct Pass {
 struct Before {
     id: u64,
     standing: Standing,
+    object: u64,
 }
 
 /// Where a goroutine stands: equal in two passes if it stood still, or came back to the same place.
@@ -151,7 +152,7 @@ impl Reader {
     pub fn pass(&mut self, memory: &mut dyn Memory, each: &mut dyn FnMut(&Goroutine<'_>)) -> Option<Pass> {
         let left_out = self.read_list(memory)?;
         let mut pass = Pass { left_out: left_out as u64, ..Pass::default() };
-        let words = self.read_words(memory);
+        let words = self.read_words(memory, &self.addresses);
         pass.unreadable = (self.addresses.len() - words.len()) as u64;
         let live: Vec<(u64, Words, State)> = words
             .into_iter()
@@ -162,8 +163,9 @@ impl Reader {
         let starts: Vec<Start> = wanted.iter().map(|&number| start_of(&live[number].1)).collect();
         let stacks = stack::read(memory, &starts);
         // At once: what moves meanwhile is not whole.
-        let again: HashMap<u64, Words> = self.read_words(memory).into_iter().collect();
-        let waited = self.read_objects(memory, &live);
+        let looked_at: Vec<u64> = sorted(wanted.iter().map(|&number| live[number].0).collect());
+        let again: HashMap<u64, Words> = self.read_words(memory, &looked_at).into_iter().collect();
+        let waited = self.read_objects(memory, wanted.iter().map(|&number| &live[number]));
         let threads = self.read_threads(memory, &live);
         let mut stack_of: Vec<Option<usize>> = vec![None; live.len()];
         wanted.iter().enumerate().for_each(|(at, &number)| stack_of[number] = Some(at));
@@ -184,6 +186,10 @@ impl Reader {
                 }
             };
             pass.seen += 1;
+            let object = match known {
+                Some(before) if stack_of[number].is_none() => before.object,
+                _ => waited.of(*address),
+            };
             each(&Goroutine {
                 id: words.id,
                 parent: words.parent,
@@ -191,10 +197,10 @@ impl Reader {
                 entry: words.entry,
                 state: *state,
                 thread: threads.get(&words.thread).copied().unwrap_or(0),
-                object: waited.of(*address),
+                object,
                 stack,
             });
-            before.insert(*address, Before { id: words.id, standing: words.standing });
+            before.insert(*address, Before { id: words.id, standing: words.standing, object });
         }
         self.before = before;
         Some(pass)
@@ -220,13 +226,13 @@ impl Reader {
         Some(count - taken)
     }
 
-    /// The words of every goroutine that can be read, by address.
-    fn read_words(&self, memory: &mut dyn Memory) -> Vec<(u64, Words)> {
-        let (stretches, firsts) = coalesced(&self.addresses, G_BYTES);
-        let mut found = Vec::with_capacity(self.addresses.len());
+    /// The words of the goroutines at the sorted `addresses` that can be read, by address.
+    fn read_words(&self, memory: &mut dyn Memory, addresses: &[u64]) -> Vec<(u64, Words)> {
+        let (stretches, firsts) = coalesced(addresses, G_BYTES);
+        let mut found = Vec::with_capacity(addresses.len());
         read_each(memory, &stretches, &mut |number, bytes| {
             let start = stretches[number].address;
-            for &address in &self.addresses[firsts[number]..firsts[number + 1]] {
+            for &address in &addresses[firsts[number]..firsts[number + 1]] {
                 let at = (address - start) as usize;
                 let words = bytes.get(at..at + G_BYTES).and_then(|g| Words::of(g, self.runtime.offsets));
                 found.extend(words.map(|words| (address, words)));
@@ -249,11 +255,21 @@ impl Reader {
         wanted
     }
 
-    fn read_objects(&self, memory: &mut dyn Memory, live: &[(u64, Words, State)]) -> Waited {
-        let waiting = live.iter().filter(|(.., state)| *state == State::Waiting);
-        let channels =
-            waiting.filter(|(_, words, _)| words.waiting != 0).map(|(address, words, _)| (*address, words.waiting));
-        let semaphores = self.runtime.semaphores.map(|address| address.wrapping_add(self.bias));
+    /// What those of `looked_at` wait for that wait.
+    fn read_objects<'l>(
+        &self,
+        memory: &mut dyn Memory,
+        looked_at: impl Iterator<Item = &'l (u64, Words, State)>,
+    ) -> Waited {
+        let waiting: Vec<_> = looked_at.filter(|(.., state)| *state == State::Waiting).collect();
+        let is_at_channel = |words: &Words| words.waiting != 0;
+        let may_be_at_lock = waiting.iter().any(|(_, words, _)| !is_at_channel(words));
+        let channels = waiting
+            .iter()
+            .filter(|(_, words, _)| is_at_channel(words))
+            .map(|(address, words, _)| (*address, words.waiting));
+        let semaphores = self.runtime.semaphores.filter(|_| may_be_at_lock);
+        let semaphores = semaphores.map(|address| address.wrapping_add(self.bias));
         objects::read(memory, &channels.collect::<Vec<_>>(), semaphores, self.runtime.offsets)
     }
 
@@ -272,6 +288,11 @@ impl Reader {
         });
         found
     }
+}
+
+fn sorted(mut addresses: Vec<u64>) -> Vec<u64> {
+    addresses.sort_unstable();
+    addresses
 }
 
 fn start_of(words: &Words) -> Start {

@@ -13,6 +13,7 @@ use crate::clock::monotonic_ns;
 use crate::drain::copies::{walk_copies, walk_waiting};
 use crate::drain::follow::follow;
 use crate::error::Result;
+use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Wish;
 
 /// A program that has mapped nothing for so long has started, and would announce itself if it meant to.
@@ -90,6 +91,7 @@ impl Collection<'_> {
         drained.recorder.end_round(settled_ns)?;
         if drained.recorder.wants_all_again() {
             let since_ns = self.source.tell_again()?;
+            self.goroutines.iter_mut().for_each(Goroutines::describe_again);
             drained.recorder.all_is_told_again(since_ns, monotonic_ns());
         }
         if let Some(outliers) = &mut self.outliers

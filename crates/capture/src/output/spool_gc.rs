@@ -181,6 +181,8 @@ impl LifeSpans {
             Record::PythonCode(code, _) => described(&code.h) || self.functions.contains(&code.key),
             Record::Object(object) => described(&object.h),
             Record::Members(members, _) => described(&members.h),
+            Record::FiberNew(fiber) => described(&fiber.h),
+            Record::FiberState(state) => described(&state.h),
             _ => true,
         }
     }
@@ -191,8 +193,8 @@ mod tests {
     use bytemuck::{Zeroable, bytes_of};
     use dwell_store::raw::RecordBuffer;
     use dwell_store::raw::wire::{
-        ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, StackHeader, ThreadExitRecord, ThreadNewRecord,
-        kind,
+        FiberStateRecord, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, StackHeader,
+        ThreadExitRecord, ThreadNewRecord, kind,
     };
 
     use super::*;
@@ -225,6 +227,7 @@ mod tests {
                 Record::ThreadExit(exit) => format!("{} until {}", exit.h.tid, exit.h.time_ns),
                 Record::Stack(stack, _) => format!("stack {}", stack.key),
                 Record::Object(object) => format!("object {}", object.key),
+                Record::FiberState(state) => format!("fiber {}", state.fiber),
                 Record::PythonStack(stack, _) => format!("Python stack {}", stack.key),
                 Record::PythonCode(code, _) => format!("function {}", code.key),
                 other => format!("{other:?}"),
@@ -233,6 +236,11 @@ mod tests {
         })
         .expect("spool");
         told
+    }
+
+    fn fiber(buffer: &mut RecordBuffer, tgid: u32, time_ns: u64) {
+        let h = header(kind::FIBER_STATE, 0, 0, time_ns);
+        buffer.fixed(&FiberStateRecord { h, tgid, fiber: 1, ..FiberStateRecord::zeroed() });
     }
 
     #[test]
@@ -307,12 +315,13 @@ mod tests {
             stack(&mut buffer, 71, 7, time_ns);
             python(&mut buffer, 71, time_ns);
             object(&mut buffer, 72, time_ns);
+            fiber(&mut buffer, 7, time_ns);
         }
         object(&mut buffer, 73, 21);
         writer.append(&buffer.bytes, 0, 60).expect("written");
         forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 50 }).expect("rewritten");
         let of_creator = ["7 of 7 since 10", "stack 1010", "function 1015", "Python stack 1010"];
-        let told_again = ["stack 71", "function 76", "Python stack 71", "object 72"];
-        assert_eq!(left(&folder), [of_creator, told_again].concat());
+        let told_again = ["stack 71", "function 76", "Python stack 71", "object 72", "fiber 1"];
+        assert_eq!(left(&folder), [&of_creator[..], &told_again].concat());
     }
 }

@@ -27,6 +27,8 @@ const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 const LONGEST_INTERVAL_NS: u64 = 2_000_000_000;
 /// A pass may cost this part of one CPU.
 const COST_SHARE: u64 = 100;
+/// … and the first one this part, until the next.
+const FIRST_COST_SHARE: u64 = 10;
 /// Looks at a program whose changes of state are seen, until no goroutine moved meanwhile.
 const MOST_FIRST_LOOKS: u64 = 8;
 /// Go programs that are looked at.
@@ -150,6 +152,15 @@ impl Goroutines {
         }
     }
 
+    /// Tells everything again: what was told before will be forgotten.
+    pub fn describe_again(&mut self) {
+        for process in &mut self.processes {
+            (process.next_ns, process.passes) = (0, 0);
+            process.seen.clear();
+            process.stacks.clear();
+        }
+    }
+
     /// The mean time between two passes, ns; `None` where there were none.
     pub fn interval_ns(&self) -> Option<u64> {
         self.intervals_ns.checked_div(self.passes)
@@ -235,7 +246,9 @@ impl GoProcess {
             is_there
         });
         let cost_ns = thread_cpu_ns().saturating_sub(began_ns);
-        let interval_ns = (cost_ns * COST_SHARE).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+        // The first one reads what later ones find unchanged.
+        let share = if is_first { FIRST_COST_SHARE } else { COST_SHARE };
+        let interval_ns = (cost_ns * share).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
         // Uneven, so that it keeps no step with what the program does at an even pace.
         let jitter_ns = FixedState::default().hash_one((self.passes, now_ns)) % (interval_ns / 2);
         self.next_ns = now_ns + interval_ns * 3 / 4 + jitter_ns;

@@ -222,7 +222,7 @@ pub enum FibersArg {
     /// Now and then, from outside, for at most 1 % of a CPU.
     #[default]
     Sampled,
-    /// At each change of state, by probes in the program; each costs it about a microsecond.
+    /// At each change of state, by probes in the program; each wait costs it 3 to 5 µs.
     Exact,
     /// Not at all.
     None,

@@ -83,6 +83,9 @@ struct Stay<'r> {
 
 /// Replays the records of fibers. Stacks and waits are numbered among those of threads.
 pub fn replay(meta: &Meta, replay: &mut Replay, threads: &ThreadRows<'_>) -> RawFibers {
+    if meta.fibers.is_empty() {
+        return RawFibers::default();
+    }
     let seen = by_fiber(&meta.fibers, replay);
     let number_of: FastMap<FiberKey, usize> = seen.iter().enumerate().map(|(number, it)| (it.key, number)).collect();
     let mut maker = Maker {
