@@ -148,6 +148,11 @@ impl Reader {
         Self { runtime, bias, addresses: Vec::new(), known: 0, before: HashMap::new(), next_again: 0 }
     }
 
+    /// Forgets where goroutines stood: the next pass hands out every stack.
+    pub fn forget_stacks(&mut self) {
+        self.before.clear();
+    }
+
     /// Looks at every goroutine once. `None` when the list cannot be read: the process has ended, or is no such program.
     pub fn pass(&mut self, memory: &mut dyn Memory, each: &mut dyn FnMut(&Goroutine<'_>)) -> Option<Pass> {
         let left_out = self.read_list(memory)?;

@@ -91,6 +91,20 @@ fn goroutines_are_seen_with_their_stacks_once_they_live() {
 }
 
 #[test]
+fn stacks_of_those_that_stand_are_read_by_turns_until_they_are_forgotten() {
+    let (mut memory, mut reader) = (Bytes::default(), reader());
+    let goroutines: Vec<u64> = (0..600).map(|number| 0x10_0000 + 0x200 * number).collect();
+    for (&address, number) in goroutines.iter().zip(1..) {
+        memory.goroutine(address, number, 4, 0x100_0000 + 0x200 * number);
+    }
+    memory.list(&goroutines);
+    let mut with_stacks = |reader: &mut Reader| seen(reader, &mut memory).iter().filter(|it| it.2.is_some()).count();
+    assert_eq!([with_stacks(&mut reader), with_stacks(&mut reader)], [600, 512]);
+    reader.forget_stacks();
+    assert_eq!(with_stacks(&mut reader), 600);
+}
+
+#[test]
 fn a_list_that_is_not_there_or_shrinks_is_an_end() {
     let (mut memory, mut reader) = (Bytes::default(), reader());
     assert!(reader.pass(&mut memory, &mut |_| {}).is_none());

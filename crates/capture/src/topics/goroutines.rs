@@ -147,8 +147,11 @@ impl Goroutines {
     pub fn begin_anew(&mut self) {
         for process in &mut self.processes {
             process.next_ns = 0;
-            process.passes = if process.is_exact { 0 } else { process.passes };
-            process.seen.retain(|_, _| !process.is_exact);
+            if process.is_exact {
+                process.passes = 0;
+                process.seen.clear();
+                process.reader.forget_stacks();
+            }
         }
     }
 
@@ -158,6 +161,7 @@ impl Goroutines {
             (process.next_ns, process.passes) = (0, 0);
             process.seen.clear();
             process.stacks.clear();
+            process.reader.forget_stacks();
         }
     }
 
