@@ -131,12 +131,14 @@ fn of_time(summary: &Value) -> Result<Vec<String>> {
 
 fn losses(summary: &Value) -> Option<String> {
     let of = |field: &str| summary[field].as_f64().unwrap_or(0.0);
-    let too_often = |count: f64| count > 20.0 + 0.002 * of("switches") + ENDING * of("threads");
+    let too_often = |count: f64, among: &str| count > 20.0 + 0.002 * of(among) + ENDING * of("threads");
     let lost = summary["losses"].as_object()?;
     let any = lost.iter().filter(|(name, _)| !OF_THE_PROGRAM.contains(&name.as_str())).any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
-        if OUTSIDE.contains(&name.as_str()) || name == UNSEEN || name.starts_with(CUT) {
-            too_often(count)
+        if name.starts_with(CUT) {
+            too_often(count, "stacks")
+        } else if OUTSIDE.contains(&name.as_str()) || name == UNSEEN {
+            too_often(count, "switches")
         } else {
             count > 0.0
         }
