@@ -65,6 +65,8 @@ pub const STANDARD_NAMES: &[&str] = &[
     "__gnu_cxx::",
     "<std::",
     "<core::",
+    // The JVM's stubs.
+    "StubRoutines (",
     // Go's, as far as threads wait in them.
     "runtime.",
     "runtime/",

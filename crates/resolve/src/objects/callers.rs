@@ -83,8 +83,12 @@ impl<'a> StackFrames<'a> {
     /// The function of the program's own code that called the libraries to wait; else the interpreted library's that did, or
     /// the runtime's.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
-        let nameless = ["[unknown]", "[anon]"];
-        let named = |frame: &usize| !nameless.iter().any(|name| self.frames.function[*frame].starts_with(name));
+        // The JVM's interpreter and stubs say nothing of the program either.
+        let nameless = ["[unknown]", "[anon]", "StubRoutines ("];
+        let named = |frame: &usize| {
+            let function = self.frames.function[*frame].as_str();
+            function != "Interpreter" && !nameless.iter().any(|name| function.starts_with(name))
+        };
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
         let interpreted = |frame: &usize| self.frames.python[*frame] && self.caller(*frame).module != PYTHON_THREADING;
         let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
