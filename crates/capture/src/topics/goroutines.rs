@@ -8,7 +8,9 @@ use std::hash::BuildHasher;
 use std::path::Path;
 
 use bytemuck::Zeroable;
-use dwell_goroutines::{Goroutine, Moments, Pass, Reader, State, Unsupported, moments_of, reader_of};
+use dwell_goroutines::{
+    ChangePoints, Goroutine, GoroutineReader, GoroutineState, PassCounts, Unsupported, change_points_of, reader_of,
+};
 use dwell_model::{Notice, StackEnd, losses, notice};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{
@@ -18,7 +20,7 @@ use foldhash::fast::FixedState;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
-use crate::options::FiberLook;
+use crate::options::FiberMode;
 use crate::programs::memory::ProcessMemory;
 
 /// Between two passes, at least.
@@ -34,8 +36,8 @@ const MOST_FIRST_LOOKS: u64 = 8;
 /// Go programs that are looked at.
 const MOST_PROCESSES: usize = 64;
 
-/// Sets probes in the program of a file, at the moments when the state of its goroutines changes.
-pub type SetProbes<'w> = dyn FnMut(&Path, &Moments) -> crate::error::Result<()> + 'w;
+/// Sets probes in the program of a file, at the points when the state of its goroutines changes.
+pub type SetProbes<'w> = dyn FnMut(&Path, &ChangePoints) -> crate::error::Result<()> + 'w;
 
 /// The Go programs of a collection.
 #[derive(Default)]
@@ -44,7 +46,7 @@ pub struct Goroutines {
     is_exact: bool,
     processes: Vec<GoProcess>,
     unsupported: Vec<Notice>,
-    counted: Pass,
+    counted: PassCounts,
     processes_left_out: u64,
     passes: u64,
     intervals_ns: u64,
@@ -54,7 +56,7 @@ pub struct Goroutines {
 struct GoProcess {
     pid: u32,
     memory: ProcessMemory,
-    reader: Reader,
+    reader: GoroutineReader,
     /// Whether its changes of state are seen.
     is_exact: bool,
     seen: HashMap<u64, Sighting>,
@@ -67,7 +69,7 @@ struct GoProcess {
 /// How a goroutine was seen last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Sighting {
-    state: State,
+    state: GoroutineState,
     thread: u32,
     object: u64,
     stack: u64,
@@ -76,8 +78,8 @@ struct Sighting {
 
 impl Goroutines {
     /// Of no program yet; `None` where goroutines are not looked at.
-    pub fn new(look: FiberLook) -> Option<Self> {
-        (look != FiberLook::Not).then(|| Self { is_exact: look == FiberLook::Exact, ..Self::default() })
+    pub fn new(look: FiberMode) -> Option<Self> {
+        (look != FiberMode::None).then(|| Self { is_exact: look == FiberMode::Exact, ..Self::default() })
     }
 
     /// The program in file `path` is about to be launched.
@@ -89,9 +91,9 @@ impl Goroutines {
 
     /// Has the changes of state in this program seen, if it is one of Go. Returns whether they are.
     fn watch(&mut self, path: &Path, watch: &mut SetProbes<'_>) -> bool {
-        let watched = match moments_of(path) {
+        let watched = match change_points_of(path) {
             Ok(None) => return false,
-            Ok(Some(moments)) => watch(path, &moments).map_err(|error| not_exact(&error.reason())),
+            Ok(Some(points)) => watch(path, &points).map_err(|error| not_exact(&error.reason())),
             Err(unsupported) => Err(remark(&unsupported)),
         };
         let is_watched = watched.is_ok();
@@ -188,7 +190,7 @@ impl Goroutines {
 }
 
 impl GoProcess {
-    fn new(pid: u32, reader: Reader, is_exact: bool) -> Option<Self> {
+    fn new(pid: u32, reader: GoroutineReader, is_exact: bool) -> Option<Self> {
         Some(Self {
             pid,
             memory: ProcessMemory::of(pid)?,
@@ -203,7 +205,7 @@ impl GoProcess {
     }
 
     /// Looks at every goroutine, and writes what has changed. `None` when the process has ended.
-    fn pass(&mut self, now_ns: u64, records: &mut RecordBuffer) -> Option<Pass> {
+    fn pass(&mut self, now_ns: u64, records: &mut RecordBuffer) -> Option<PassCounts> {
         let began_ns = thread_cpu_ns();
         let is_first = self.passes == 0;
         let changed_ns = if is_first || self.is_exact { now_ns } else { self.last_ns.midpoint(now_ns) };
@@ -211,17 +213,13 @@ impl GoProcess {
         let mut writer = Writer {
             pid: self.pid,
             changed_ns,
-            seen_ns: 0,
+            seen_ns: now_ns,
             is_first: is_first || self.is_exact,
             stacks: &mut self.stacks,
             records,
         };
         let (seen, number, is_exact) = (&mut self.seen, self.passes, self.is_exact);
         let pass = self.reader.pass(&mut self.memory, &mut |goroutine| {
-            if writer.seen_ns == 0 {
-                // What is handed out did not move from the pass's begin until now.
-                writer.seen_ns = now_ns.midpoint(monotonic_ns());
-            }
             let before = seen.get(&goroutine.id).copied();
             if is_exact && before.is_some() {
                 return; // the probes see what becomes of it
@@ -238,7 +236,7 @@ impl GoProcess {
         if is_exact {
             let is_done = is_complete || number >= MOST_FIRST_LOOKS;
             self.next_ns = if is_done { u64::MAX } else { now_ns + SHORTEST_INTERVAL_NS };
-            return Some(Pass { torn: if number == MOST_FIRST_LOOKS { pass.torn } else { 0 }, ..pass });
+            return Some(PassCounts { torn: if number == MOST_FIRST_LOOKS { pass.torn } else { 0 }, ..pass });
         }
         seen.retain(|&id, sighting| {
             // One that moved while it was read is missing for a pass.
@@ -291,7 +289,7 @@ impl Writer<'_> {
         let stack = match goroutine.stack {
             Some([]) => 0,
             Some(frames) => self.stack(frames),
-            None if goroutine.state == State::Running => 0,
+            None if goroutine.state == GoroutineState::Running => 0,
             None => before.map_or(0, |before| before.stack),
         };
         let &Goroutine { state, thread, object, .. } = goroutine;
@@ -349,12 +347,12 @@ impl Writer<'_> {
     }
 }
 
-fn state_number(state: State) -> u16 {
+fn state_number(state: GoroutineState) -> u16 {
     match state {
-        State::Ready => fiber_state::READY,
-        State::Running => fiber_state::RUNNING,
-        State::InCall => fiber_state::IN_CALL,
-        State::Waiting => fiber_state::WAITING,
+        GoroutineState::Ready => fiber_state::READY,
+        GoroutineState::Running => fiber_state::RUNNING,
+        GoroutineState::InCall => fiber_state::IN_CALL,
+        GoroutineState::Waiting => fiber_state::WAITING,
     }
 }
 
@@ -365,7 +363,7 @@ fn not_exact(error: &str) -> Notice {
 fn remark(unsupported: &Unsupported) -> Notice {
     match unsupported {
         Unsupported::Version(version) => notice!(GO_VERSION_UNKNOWN, version = version),
-        Unsupported::NoMoments(version) => {
+        Unsupported::NoChangePoints(version) => {
             not_exact(&format!("its file, made with {version}, does not say where its goroutines change"))
         }
         Unsupported::NoList(version) => notice!(GOROUTINES_NOT_FOUND, version = version),

@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("fibers::stripped", stripped),
         Case::new("fibers::position_independent", position_independent),
         Case::new("fibers::attached", attached),
+        Case::new("fibers::beside_loops", beside_loops),
         Case::new("fibers::no_fibers", no_fibers),
     ]
 }
@@ -202,6 +203,19 @@ fn attached() -> Result<()> {
     // They were there before, and are still there.
     ensure!((lived / elapsed - 4.0).abs() < 0.01, "four live {lived} ns in {elapsed} ns");
     explains(&recording, LOCK)
+}
+
+/// To look, the collector takes a CPU: where there is none to spare, that of the goroutine which it looks at. It ran all the same.
+fn beside_loops() -> Result<()> {
+    let folder = TempDir::new()?;
+    let program = build(folder.path(), &[])?.display().to_string();
+    let endless = || Running::start(Command::new("sh").args(["-c", "while :; do :; done"]));
+    let _loops: Vec<Running> = (0..4).map(|_| endless()).collect::<Result<_>>()?;
+    let recording = Recording::of(&[], &[&program])?;
+    let sum = |rows: Vec<Value>| rows.iter().map(|row| number(row, "running_ns")).sum::<Result<f64>>();
+    let (by_looks, by_switches) = (sum(recording.rows(&["fibers"])?)?, sum(recording.rows(&["threads"])?)?);
+    ensure!((0.6..1.6).contains(&(by_looks / by_switches)), "{by_looks} ns by looks, {by_switches} ns by switches");
+    Ok(())
 }
 
 /// Of a program without them the reports say so.

@@ -22,6 +22,8 @@ use crate::replay::waits::{Sleep, WaitKey, WaitTarget};
 const NO_CPU: u16 = u16::MAX;
 /// A state that is shorter than so many times between two looks was seen once, or twice.
 const SEEN_ONCE: u64 = 2;
+/// From when the collector wakes up until it looks, at most.
+const LOOK_NS: u64 = 200_000;
 /// A sample of the thread so near to the look is of the fiber: threads are sampled each ms that they run.
 const NEAR_NS: u64 = 1_500_000;
 
@@ -234,7 +236,8 @@ impl Maker<'_> {
     /// Its thread may have been ready, and had no CPU. That it waited is said of another fiber, or of none.
     fn is_running(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
         let thread = self.thread_of(stay);
-        match self.row_at(thread, stay.seen_ns).filter(|&row| self.threads.off_cpu.wait_ns[row] == 0) {
+        let is_ready = |row: &usize| self.threads.off_cpu.wait_ns[*row] == 0;
+        match self.row_at(thread, stay.seen_ns).filter(is_ready) {
             Some(row) => {
                 let rows = self.threads.off_cpu;
                 let off = off_row(fiber, stay.from, Reason::from_code(rows.reason[row]), rows.stack[row]);
@@ -293,7 +296,9 @@ impl Maker<'_> {
         let off = self.threads.off_cpu;
         let end = |row: usize| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row];
         let at = rows.partition_point(|&row| end(row) <= time_ns);
-        rows.get(at).copied().filter(|&row| off.start_ns[row] <= time_ns)
+        // To look, the collector may have taken the CPU from the very thread.
+        let looked_ns = |row: usize| if off.wait_ns[row] == 0 { time_ns.saturating_sub(LOOK_NS) } else { time_ns };
+        rows.get(at).copied().filter(|&row| off.start_ns[row] <= looked_ns(row))
     }
 
     /// A stretch on a thread: where the thread's sample nearest to the look was, else where the fiber stood last. One that was seen again
