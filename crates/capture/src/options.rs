@@ -85,9 +85,9 @@ pub struct Trigger {
 
 /// How goroutines are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FiberLook {
+pub enum FiberMode {
     /// Not at all.
-    Not,
+    None,
     /// Now and then, from outside.
     Sampled,
     /// At each change of state, by probes in the program; now and then where these cannot be set.
@@ -136,7 +136,7 @@ pub struct Options {
     /// Whether to record what programs announce through ITT.
     pub itt: bool,
     /// How to look at goroutines.
-    pub fibers: FiberLook,
+    pub fibers: FiberMode,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
@@ -174,7 +174,7 @@ impl Options {
             outliers_bytes: 0,
             kernel_stacks_for_all: false,
             itt: true,
-            fibers: FiberLook::Sampled,
+            fibers: FiberMode::Sampled,
             task_probes: Vec::new(),
             requests: false,
             result_owner: None,

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use dwell_files::BoundedFile;
-use dwell_pclntab::{FunctionTable, GoFunction, SECTIONS, text_start};
-use object::{Object, ObjectSection, ObjectSegment};
+use dwell_pclntab::{FunctionTable, code_of};
+use object::{Object, ObjectSegment};
 
 use crate::offsets::Offsets;
 use crate::process::MOST_FILE_BYTES;
@@ -21,7 +21,7 @@ const NAME_BYTES: usize = 40;
 
 /// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum StateChange {
     /// The goroutine in R14 waits, for the lock in BX.
     Parks,
     /// The one in AX can run again, because of the current one or of the scheduler.
@@ -37,18 +37,18 @@ pub enum Change {
 }
 
 /// The functions at whose beginning a goroutine's state changes (`src/runtime/proc.go`).
-const FUNCTIONS: [(&str, Change); 8] = [
-    ("runtime.gopark", Change::Parks),
-    ("runtime.ready", Change::IsReady),
-    ("runtime.execute", Change::Runs),
-    ("runtime.goexit0", Change::Ends),
-    ("runtime.goschedImpl", Change::Yields),
-    ("runtime.goyield_m", Change::Yields),
-    ("runtime.exitsyscall0", Change::Yields),
-    ("runtime.exitsyscallNoP", Change::Yields), // since Go 1.26
+const FUNCTIONS: [(&str, StateChange); 8] = [
+    ("runtime.gopark", StateChange::Parks),
+    ("runtime.ready", StateChange::IsReady),
+    ("runtime.execute", StateChange::Runs),
+    ("runtime.goexit0", StateChange::Ends),
+    ("runtime.goschedImpl", StateChange::Yields),
+    ("runtime.goyield_m", StateChange::Yields),
+    ("runtime.exitsyscall0", StateChange::Yields),
+    ("runtime.exitsyscallNoP", StateChange::Yields), // since Go 1.26
 ];
 /// Without these nothing can be said.
-const NEEDED: [Change; 3] = [Change::Parks, Change::IsReady, Change::Runs];
+const NEEDED: [StateChange; 3] = [StateChange::Parks, StateChange::IsReady, StateChange::Runs];
 /// Puts what another one made to those that can run …
 const MAKER: &str = "runtime.newproc.func1";
 /// … by calling this.
@@ -56,21 +56,21 @@ const QUEUES: &str = "runtime.runqput";
 
 /// An instruction at which a goroutine's state changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment {
+pub struct ChangePoint {
     /// What changes there.
-    pub change: Change,
+    pub change: StateChange,
     /// Its offset in the file.
     pub offset: u64,
 }
 
 /// The instructions of a program, and how its goroutines lie in memory.
 #[derive(Clone, Debug)]
-pub struct Moments {
+pub struct ChangePoints {
     /// One of each change at least.
-    pub all: Vec<Moment>,
+    pub all: Vec<ChangePoint>,
     /// Of its version of Go.
     pub offsets: &'static Offsets,
-    /// From the address of the moment when a goroutine parks to that of `runtime.semtable`, where the file has symbols.
+    /// From the address of the point at which a goroutine parks to that of `runtime.semtable`, where the file has symbols.
     pub semaphores: Option<u64>,
 }
 
@@ -79,47 +79,43 @@ pub struct Moments {
 /// # Errors
 ///
 /// It is a Go program that does not say so.
-pub fn moments_of(path: &Path) -> Result<Option<Moments>, Unsupported> {
+pub fn change_points_of(path: &Path) -> Result<Option<ChangePoints>, Unsupported> {
     let Ok(bytes) = BoundedFile::open(path, MOST_FILE_BYTES) else { return Ok(None) };
     let Ok(file) = object::File::parse(&bytes) else { return Ok(None) };
     let Some(Runtime { version, offsets, semaphores, .. }) = Runtime::of(&file)? else { return Ok(None) };
     let all = find(&file).unwrap_or_default();
-    let park = all.iter().find(|moment| moment.change == Change::Parks).and_then(|park| address(&file, park.offset));
+    let park = all.iter().find(|point| point.change == StateChange::Parks).and_then(|park| address(&file, park.offset));
     let semaphores = semaphores.zip(park).map(|(table, park)| table.wrapping_sub(park));
-    if NEEDED.iter().all(|needed| all.iter().any(|moment| moment.change == *needed)) {
-        Ok(Some(Moments { all, offsets, semaphores }))
+    if NEEDED.iter().all(|needed| all.iter().any(|point| point.change == *needed)) {
+        Ok(Some(ChangePoints { all, offsets, semaphores }))
     } else {
-        Err(Unsupported::NoMoments(version))
+        Err(Unsupported::NoChangePoints(version))
     }
 }
 
-fn find<'data>(file: &impl Object<'data>) -> Option<Vec<Moment>> {
-    let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
-    let table = FunctionTable::parse(section.data().ok()?, || text_start(file))?;
+fn find<'data>(file: &impl Object<'data>) -> Option<Vec<ChangePoint>> {
+    let table = FunctionTable::of_file(file)?;
     let mut all = Vec::new();
     let (mut maker, mut queues) = (None, None);
-    for function in (0..table.count()).filter_map(|number| table.function(number)) {
+    for function in table.functions() {
         let Some(name) = table.name(function, NAME_BYTES).and_then(|name| std::str::from_utf8(name).ok()) else {
             continue;
         };
         let change = FUNCTIONS.iter().find(|(wanted, _)| *wanted == name).map(|(_, change)| *change);
-        let place = change.and_then(|_| Some(function.start + first_probed(code_of(file, function)?)));
-        all.extend(change.zip(place.and_then(|place| file_offset(file, place))).map(moment));
+        let place = change.and_then(|_| Some(function.start + first_probed(code_of(file, function, MOST_CODE_BYTES)?)));
+        all.extend(change.zip(place.and_then(|place| file_offset(file, place))).map(change_point));
         maker = maker.or_else(|| (name == MAKER).then_some(function));
         queues = queues.or_else(|| (name == QUEUES).then_some(function.start));
     }
-    let call = maker.zip(queues).and_then(|(maker, target)| call_of(code_of(file, maker)?, maker.start, target));
-    all.extend(call.and_then(|call| file_offset(file, call)).map(|offset| moment((Change::IsMade, offset))));
+    let call = maker
+        .zip(queues)
+        .and_then(|(maker, target)| call_of(code_of(file, maker, MOST_CODE_BYTES)?, maker.start, target));
+    all.extend(call.and_then(|call| file_offset(file, call)).map(|offset| change_point((StateChange::IsMade, offset))));
     Some(all)
 }
 
-fn moment((change, offset): (Change, u64)) -> Moment {
-    Moment { change, offset }
-}
-
-fn code_of<'data>(file: &impl Object<'data>, function: GoFunction) -> Option<&'data [u8]> {
-    let length = function.end.checked_sub(function.start)?.min(MOST_CODE_BYTES);
-    file.segments().find_map(|segment| segment.data_range(function.start, length).ok().flatten())
+fn change_point((change, offset): (StateChange, u64)) -> ChangePoint {
+    ChangePoint { change, offset }
 }
 
 fn file_offset<'data>(file: &impl Object<'data>, address: u64) -> Option<u64> {
@@ -199,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_no_go_program_has_none() {
-        assert!(matches!(moments_of(Path::new("/proc/self/exe")), Ok(None)));
-        assert!(matches!(moments_of(Path::new("/no/such")), Ok(None)));
+        assert!(matches!(change_points_of(Path::new("/proc/self/exe")), Ok(None)));
+        assert!(matches!(change_points_of(Path::new("/no/such")), Ok(None)));
     }
 }

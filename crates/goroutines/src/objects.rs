@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::offsets::Offsets;
 use crate::stretches::{read_each, word_at};
-use crate::{Memory, Stretch};
+use crate::{MemoryStretch, StretchReader};
 
 const SLOTS: usize = 251;
 /// A slot takes a cache line.
@@ -29,10 +29,15 @@ impl Waited {
 }
 
 /// `channels`: goroutines with the first `sudog` that they wait with.
-pub fn read(memory: &mut dyn Memory, channels: &[(u64, u64)], semaphores: Option<u64>, offsets: &Offsets) -> Waited {
+pub fn read(
+    memory: &mut dyn StretchReader,
+    channels: &[(u64, u64)],
+    semaphores: Option<u64>,
+    offsets: &Offsets,
+) -> Waited {
     let mut waited = Waited::default();
-    let stretches: Vec<Stretch> =
-        channels.iter().map(|&(_, address)| Stretch { address, length: offsets.sudog_channel + 8 }).collect();
+    let stretches: Vec<MemoryStretch> =
+        channels.iter().map(|&(_, address)| MemoryStretch { address, length: offsets.sudog_channel + 8 }).collect();
     read_each(memory, &stretches, &mut |number, sudog| {
         // One that waits for several has a list of them.
         let is_only = word_at(sudog, offsets.sudog_waitlink) == Some(0);
@@ -45,17 +50,17 @@ pub fn read(memory: &mut dyn Memory, channels: &[(u64, u64)], semaphores: Option
     waited
 }
 
-fn read_semaphores(memory: &mut dyn Memory, table: u64, offsets: &Offsets, waited: &mut Waited) {
+fn read_semaphores(memory: &mut dyn StretchReader, table: u64, offsets: &Offsets, waited: &mut Waited) {
     let mut reached: Vec<u64> = Vec::new();
-    read_each(memory, &[Stretch { address: table, length: SLOTS * SLOT_BYTES }], &mut |_, slots| {
+    read_each(memory, &[MemoryStretch { address: table, length: SLOTS * SLOT_BYTES }], &mut |_, slots| {
         reached.extend(slots.chunks_exact(SLOT_BYTES).filter_map(|slot| word_at(slot, ROOT)).filter(|&root| root != 0));
     });
     let mut left = MOST_WAITS;
     while !reached.is_empty() && left > 0 {
         reached.truncate(left);
         left -= reached.len();
-        let stretches: Vec<Stretch> =
-            reached.iter().map(|&address| Stretch { address, length: offsets.sudog_channel + 8 }).collect();
+        let stretches: Vec<MemoryStretch> =
+            reached.iter().map(|&address| MemoryStretch { address, length: offsets.sudog_channel + 8 }).collect();
         reached.clear();
         read_each(memory, &stretches, &mut |_, sudog| {
             let word = |at| word_at(sudog, at).unwrap_or(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use dwell_files::BoundedFile;
 use object::{Object, ObjectSegment};
 
-use crate::reader::Reader;
+use crate::reader::GoroutineReader;
 use crate::runtime::{Runtime, Unsupported};
 
 /// The most that is read of a program's file; its symbols are in it.
@@ -17,11 +17,11 @@ pub(crate) const MOST_FILE_BYTES: u64 = 256 << 20;
 /// # Errors
 ///
 /// It runs a Go program whose goroutines cannot be read.
-pub fn reader_of(pid: u32) -> Result<Option<Reader>, Unsupported> {
+pub fn reader_of(pid: u32) -> Result<Option<GoroutineReader>, Unsupported> {
     let Ok(bytes) = BoundedFile::open(Path::new(&format!("/proc/{pid}/exe")), MOST_FILE_BYTES) else { return Ok(None) };
     let Ok(file) = object::File::parse(&bytes) else { return Ok(None) };
     let Some(runtime) = Runtime::of(&file)? else { return Ok(None) };
-    Ok(bias(pid, &file).map(|bias| Reader::new(runtime, bias)))
+    Ok(bias(pid, &file).map(|bias| GoroutineReader::new(runtime, bias)))
 }
 
 /// What the addresses of a process's program are above those in its file.

@@ -7,7 +7,7 @@ use crate::offsets::{G_BYTES, Offsets};
 use crate::runtime::Runtime;
 use crate::stack::{self, Start};
 use crate::stretches::{coalesced, read_each, word_at};
-use crate::{Memory, Stretch};
+use crate::{MemoryStretch, StretchReader};
 
 /// Goroutines of a program that are looked at; those behind them are counted.
 const MOST_GOROUTINES: usize = 1 << 20;
@@ -18,7 +18,7 @@ const SCAN: u32 = 0x1000;
 
 /// What a goroutine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum GoroutineState {
     /// It could run, and waits for a thread.
     Ready,
     /// It runs on a thread.
@@ -29,7 +29,7 @@ pub enum State {
     Waiting,
 }
 
-impl State {
+impl GoroutineState {
     /// Of the status in `runtime.g`; `None` of one that has ended or is being made.
     fn of(status: u32) -> Option<Self> {
         match status & !SCAN {
@@ -54,10 +54,10 @@ pub struct Goroutine<'p> {
     /// The function that it began with.
     pub entry: u64,
     /// What it does.
-    pub state: State,
-    /// Of [`State::Running`] and [`State::InCall`]: the id of its thread in the program's pid namespace, 0 where it was not read.
+    pub state: GoroutineState,
+    /// Of [`GoroutineState::Running`] and [`GoroutineState::InCall`]: the id of its thread in the program's pid namespace, 0 where it was not read.
     pub thread: u32,
-    /// Of [`State::Waiting`]: the channel's address or the semaphore's within a lock, 0 where it waits for neither or for several.
+    /// Of [`GoroutineState::Waiting`]: the channel's address or the semaphore's within a lock, 0 where it waits for neither or for several.
     pub object: u64,
     /// Where it stands, leaf first; `None` where it stands as in the pass before, and of a running one. Empty where it moved while
     /// that was read.
@@ -66,7 +66,7 @@ pub struct Goroutine<'p> {
 
 /// What a pass came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pass {
+pub struct PassCounts {
     /// Goroutines that were handed out.
     pub seen: u64,
     /// That moved while they were read, so that where they stood is not known; left out.
@@ -130,7 +130,7 @@ impl Words {
 }
 
 /// Reads the goroutines of one process, pass by pass.
-pub struct Reader {
+pub struct GoroutineReader {
     runtime: Runtime,
     /// What the program's addresses are above those in its file.
     bias: u64,
@@ -142,7 +142,7 @@ pub struct Reader {
     next_again: usize,
 }
 
-impl Reader {
+impl GoroutineReader {
     /// Of a process that runs the program of `runtime`, `bias` above the addresses in its file.
     pub fn new(runtime: Runtime, bias: u64) -> Self {
         Self { runtime, bias, addresses: Vec::new(), known: 0, before: HashMap::new(), next_again: 0 }
@@ -154,14 +154,14 @@ impl Reader {
     }
 
     /// Looks at every goroutine once. `None` when the list cannot be read: the process has ended, or is no such program.
-    pub fn pass(&mut self, memory: &mut dyn Memory, each: &mut dyn FnMut(&Goroutine<'_>)) -> Option<Pass> {
+    pub fn pass(&mut self, memory: &mut dyn StretchReader, each: &mut dyn FnMut(&Goroutine<'_>)) -> Option<PassCounts> {
         let left_out = self.read_list(memory)?;
-        let mut pass = Pass { left_out: left_out as u64, ..Pass::default() };
+        let mut pass = PassCounts { left_out: left_out as u64, ..PassCounts::default() };
         let words = self.read_words(memory, &self.addresses);
         pass.unreadable = (self.addresses.len() - words.len()) as u64;
-        let live: Vec<(u64, Words, State)> = words
+        let live: Vec<(u64, Words, GoroutineState)> = words
             .into_iter()
-            .filter_map(|(address, words)| Some((address, words, State::of(words.standing.status)?)))
+            .filter_map(|(address, words)| Some((address, words, GoroutineState::of(words.standing.status)?)))
             .filter(|(_, words, _)| words.id != 0)
             .collect();
         let wanted = self.wanted_stacks(&live);
@@ -179,11 +179,11 @@ impl Reader {
             let has_stood = again.get(address).is_some_and(|now| now.id == words.id && now.standing == words.standing);
             let known = self.before.get(address).filter(|it| it.id == words.id && it.standing == words.standing);
             let stack = match (state, stack_of[number]) {
-                (State::Running, _) => None,
+                (GoroutineState::Running, _) => None,
                 (_, Some(at)) if has_stood => Some(stacks[at].as_slice()),
                 // It was there, whatever came of its stack since.
                 _ if known.is_some() => None,
-                (State::InCall, _) => Some(&[][..]),
+                (GoroutineState::InCall, _) => Some(&[][..]),
                 _ => {
                     pass.torn += 1;
                     self.before.remove(address).map(|it| before.insert(*address, it));
@@ -212,10 +212,10 @@ impl Reader {
     }
 
     /// Takes in what is new in the list. Returns how many are left out; `None` when it cannot be read.
-    fn read_list(&mut self, memory: &mut dyn Memory) -> Option<usize> {
+    fn read_list(&mut self, memory: &mut dyn StretchReader) -> Option<usize> {
         let mut slice = [0; 16];
         let address = self.runtime.allgs.wrapping_add(self.bias);
-        let whole = memory.read(&[Stretch { address, length: slice.len() }], &mut slice) == slice.len();
+        let whole = memory.read(&[MemoryStretch { address, length: slice.len() }], &mut slice) == slice.len();
         let (first, count) = (word_at(&slice, 0)?, usize::try_from(word_at(&slice, 8)?).ok()?);
         let taken = count.min(MOST_GOROUTINES);
         if !whole || taken < self.known {
@@ -223,7 +223,7 @@ impl Reader {
         }
         let mut bytes = vec![0; (taken - self.known) * 8];
         let from = first.wrapping_add(self.known as u64 * 8);
-        let read = memory.read(&[Stretch { address: from, length: bytes.len() }], &mut bytes);
+        let read = memory.read(&[MemoryStretch { address: from, length: bytes.len() }], &mut bytes);
         self.addresses.extend(bytes[..read].chunks_exact(8).filter_map(|word| word_at(word, 0)));
         self.known += read / 8;
         self.addresses.sort_unstable();
@@ -232,7 +232,7 @@ impl Reader {
     }
 
     /// The words of the goroutines at the sorted `addresses` that can be read, by address.
-    fn read_words(&self, memory: &mut dyn Memory, addresses: &[u64]) -> Vec<(u64, Words)> {
+    fn read_words(&self, memory: &mut dyn StretchReader, addresses: &[u64]) -> Vec<(u64, Words)> {
         let (stretches, firsts) = coalesced(addresses, G_BYTES);
         let mut found = Vec::with_capacity(addresses.len());
         read_each(memory, &stretches, &mut |number, bytes| {
@@ -247,9 +247,9 @@ impl Reader {
     }
 
     /// Whose stacks are read: of all that moved, and of some that stand as before.
-    fn wanted_stacks(&mut self, live: &[(u64, Words, State)]) -> Vec<usize> {
-        let standing = live.iter().enumerate().filter(|(_, (.., state))| *state != State::Running);
-        let is_same = |(_, (address, words, _)): &(usize, &(u64, Words, State))| {
+    fn wanted_stacks(&mut self, live: &[(u64, Words, GoroutineState)]) -> Vec<usize> {
+        let standing = live.iter().enumerate().filter(|(_, (.., state))| *state != GoroutineState::Running);
+        let is_same = |(_, (address, words, _)): &(usize, &(u64, Words, GoroutineState))| {
             self.before.get(address).is_some_and(|it| it.id == words.id && it.standing == words.standing)
         };
         let (same, moved): (Vec<_>, Vec<_>) = standing.partition(is_same);
@@ -263,10 +263,10 @@ impl Reader {
     /// What those of `looked_at` wait for that wait.
     fn read_objects<'l>(
         &self,
-        memory: &mut dyn Memory,
-        looked_at: impl Iterator<Item = &'l (u64, Words, State)>,
+        memory: &mut dyn StretchReader,
+        looked_at: impl Iterator<Item = &'l (u64, Words, GoroutineState)>,
     ) -> Waited {
-        let waiting: Vec<_> = looked_at.filter(|(.., state)| *state == State::Waiting).collect();
+        let waiting: Vec<_> = looked_at.filter(|(.., state)| *state == GoroutineState::Waiting).collect();
         let is_at_channel = |words: &Words| words.waiting != 0;
         let may_be_at_lock = waiting.iter().any(|(_, words, _)| !is_at_channel(words));
         let channels = waiting
@@ -279,13 +279,15 @@ impl Reader {
     }
 
     /// The kernel's id of each thread that has a goroutine, by the address of its `runtime.m`.
-    fn read_threads(&self, memory: &mut dyn Memory, live: &[(u64, Words, State)]) -> HashMap<u64, u32> {
-        let on_thread = live.iter().filter(|(.., state)| matches!(state, State::Running | State::InCall));
+    fn read_threads(&self, memory: &mut dyn StretchReader, live: &[(u64, Words, GoroutineState)]) -> HashMap<u64, u32> {
+        let on_thread =
+            live.iter().filter(|(.., state)| matches!(state, GoroutineState::Running | GoroutineState::InCall));
         let mut machines: Vec<u64> = on_thread.map(|(_, words, _)| words.thread).filter(|&m| m != 0).collect();
         machines.sort_unstable();
         machines.dedup();
-        let place = |&m: &u64| Stretch { address: m.wrapping_add(self.runtime.offsets.thread_id as u64), length: 8 };
-        let stretches: Vec<Stretch> = machines.iter().map(place).collect();
+        let place =
+            |&m: &u64| MemoryStretch { address: m.wrapping_add(self.runtime.offsets.thread_id as u64), length: 8 };
+        let stretches: Vec<MemoryStretch> = machines.iter().map(place).collect();
         let mut found = HashMap::new();
         read_each(memory, &stretches, &mut |number, bytes| {
             let id = word_at(bytes, 0).and_then(|id| u32::try_from(id).ok());

@@ -1,7 +1,7 @@
 //! Where a Go program has its goroutines, by its file.
 
-use dwell_pclntab::{FunctionTable, SECTIONS, text_start};
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use dwell_pclntab::{FunctionTable, code_of};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::allgs;
 use crate::offsets::{self, Offsets};
@@ -23,7 +23,7 @@ pub enum Unsupported {
     /// The program does not say where its list of goroutines is.
     NoList(String),
     /// The program does not say where it changes the state of its goroutines.
-    NoMoments(String),
+    NoChangePoints(String),
 }
 
 /// Where a Go program has its goroutines.
@@ -67,11 +67,7 @@ fn go_version<'data>(file: &impl Object<'data>) -> Option<String> {
 
 /// Of a stripped program: the list that `runtime.allgadd` appends to.
 fn allgs_by_code<'data>(file: &impl Object<'data>) -> Option<u64> {
-    let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
-    let table = FunctionTable::parse(section.data().ok()?, || text_start(file))?;
-    let mut functions = (0..table.count()).filter_map(|number| table.function(number));
-    let function = functions.find(|&function| table.name(function, 64) == Some(b"runtime.allgadd"))?;
-    let length = function.end.checked_sub(function.start).filter(|length| *length <= MOST_CODE_BYTES)?;
-    let code = file.segments().find_map(|segment| segment.data_range(function.start, length).ok().flatten())?;
-    allgs::appended_list(code, function.start)
+    let table = FunctionTable::of_file(file)?;
+    let function = table.functions().find(|&function| table.name(function, 64) == Some(b"runtime.allgadd"))?;
+    allgs::appended_list(code_of(file, function, MOST_CODE_BYTES)?, function.start)
 }

@@ -1,7 +1,7 @@
 //! The stacks of goroutines that stand: Go's compiler keeps frame pointers.
 
 use crate::stretches::{read_each, word_at};
-use crate::{Memory, Stretch};
+use crate::{MemoryStretch, StretchReader};
 
 /// Read of each stack at first: nearly all are no deeper.
 const FIRST_BYTES: u64 = 1024;
@@ -21,22 +21,22 @@ pub struct Start {
 }
 
 impl Start {
-    fn window(&self, most: u64) -> Stretch {
-        Stretch { address: self.sp, length: self.end.saturating_sub(self.sp).min(most) as usize }
+    fn window(&self, most: u64) -> MemoryStretch {
+        MemoryStretch { address: self.sp, length: self.end.saturating_sub(self.sp).min(most) as usize }
     }
 }
 
 /// The frames of each stack, leaf first: at least where it stands.
-pub fn read(memory: &mut dyn Memory, starts: &[Start]) -> Vec<Vec<u64>> {
+pub fn read(memory: &mut dyn StretchReader, starts: &[Start]) -> Vec<Vec<u64>> {
     let mut stacks: Vec<Vec<u64>> = starts.iter().map(|start| vec![start.pc]).collect();
     let mut deep = Vec::new();
-    let windows: Vec<Stretch> = starts.iter().map(|start| start.window(FIRST_BYTES)).collect();
+    let windows: Vec<MemoryStretch> = starts.iter().map(|start| start.window(FIRST_BYTES)).collect();
     read_each(memory, &windows, &mut |number, bytes| {
         if !walk(&starts[number], bytes, &mut stacks[number]) {
             deep.push(number);
         }
     });
-    let windows: Vec<Stretch> = deep.iter().map(|&number| starts[number].window(MOST_BYTES)).collect();
+    let windows: Vec<MemoryStretch> = deep.iter().map(|&number| starts[number].window(MOST_BYTES)).collect();
     read_each(memory, &windows, &mut |at, bytes| {
         let number = deep[at];
         walk(&starts[number], bytes, &mut stacks[number]);

@@ -1,6 +1,6 @@
 //! Reading many stretches of memory with few calls.
 
-use crate::{Memory, Stretch};
+use crate::{MemoryStretch, StretchReader};
 
 /// Stretches in one call: half of what the kernel takes (`UIO_MAXIOV`).
 const MOST_STRETCHES: usize = 512;
@@ -18,8 +18,8 @@ pub fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// Stretches that cover `length` bytes from each of the sorted `addresses`; and for each stretch, and behind the last, which
 /// address is its first.
-pub fn coalesced(addresses: &[u64], length: usize) -> (Vec<Stretch>, Vec<usize>) {
-    let (mut stretches, mut firsts): (Vec<Stretch>, Vec<usize>) = (Vec::new(), Vec::new());
+pub fn coalesced(addresses: &[u64], length: usize) -> (Vec<MemoryStretch>, Vec<usize>) {
+    let (mut stretches, mut firsts): (Vec<MemoryStretch>, Vec<usize>) = (Vec::new(), Vec::new());
     for (number, &address) in addresses.iter().enumerate() {
         if let Some(last) = stretches.last_mut() {
             let end = last.address + last.length as u64;
@@ -29,7 +29,7 @@ pub fn coalesced(addresses: &[u64], length: usize) -> (Vec<Stretch>, Vec<usize>)
                 continue;
             }
         }
-        stretches.push(Stretch { address: address.min(u64::MAX - length as u64), length });
+        stretches.push(MemoryStretch { address: address.min(u64::MAX - length as u64), length });
         firsts.push(number);
     }
     firsts.push(addresses.len());
@@ -37,12 +37,12 @@ pub fn coalesced(addresses: &[u64], length: usize) -> (Vec<Stretch>, Vec<usize>)
 }
 
 /// Reads all stretches, and calls `each` with the number and the bytes of each that is there as a whole.
-pub fn read_each(memory: &mut dyn Memory, stretches: &[Stretch], each: &mut dyn FnMut(usize, &[u8])) {
+pub fn read_each(memory: &mut dyn StretchReader, stretches: &[MemoryStretch], each: &mut dyn FnMut(usize, &[u8])) {
     let (mut first, mut missing) = (0, 0);
     let mut buffer = Vec::new();
     while first < stretches.len() && missing < MOST_MISSING {
         let mut bytes = 0;
-        let fits = |stretch: &&Stretch| {
+        let fits = |stretch: &&MemoryStretch| {
             bytes += stretch.length;
             bytes <= MOST_BYTES
         };

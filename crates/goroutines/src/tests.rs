@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::offsets::of_version;
-use crate::reader::{Reader, State};
+use crate::reader::{GoroutineReader, GoroutineState};
 use crate::runtime::Runtime;
-use crate::{Memory, Stretch};
+use crate::{MemoryStretch, StretchReader};
 
 const LIST: u64 = 0x1000;
 const SEMAPHORES: u64 = 0x8000;
 
-/// Memory that is there byte by byte; all else is not.
+/// StretchReader that is there byte by byte; all else is not.
 #[derive(Default)]
 struct Bytes(HashMap<u64, u8>);
 
@@ -53,8 +53,8 @@ impl Bytes {
     }
 }
 
-impl Memory for Bytes {
-    fn read(&mut self, stretches: &[Stretch], bytes: &mut [u8]) -> usize {
+impl StretchReader for Bytes {
+    fn read(&mut self, stretches: &[MemoryStretch], bytes: &mut [u8]) -> usize {
         let addresses = stretches.iter().flat_map(|it| (0..it.length as u64).map(|at| it.address.wrapping_add(at)));
         let present =
             addresses.zip(bytes).map_while(|(address, byte)| self.0.get(&address).map(|known| *byte = *known));
@@ -62,12 +62,12 @@ impl Memory for Bytes {
     }
 }
 
-fn reader() -> Reader {
+fn reader() -> GoroutineReader {
     let offsets = of_version("go1.26").expect("a layout");
-    Reader::new(Runtime { version: "go1.26".into(), allgs: LIST, semaphores: Some(SEMAPHORES), offsets }, 0)
+    GoroutineReader::new(Runtime { version: "go1.26".into(), allgs: LIST, semaphores: Some(SEMAPHORES), offsets }, 0)
 }
 
-fn seen(reader: &mut Reader, memory: &mut dyn Memory) -> Vec<(u64, State, Option<Vec<u64>>)> {
+fn seen(reader: &mut GoroutineReader, memory: &mut dyn StretchReader) -> Vec<(u64, GoroutineState, Option<Vec<u64>>)> {
     let mut seen = Vec::new();
     let pass = reader.pass(memory, &mut |it| seen.push((it.id, it.state, it.stack.map(<[u64]>::to_vec))));
     assert_eq!(pass.expect("a list").seen, seen.len() as u64);
@@ -83,11 +83,14 @@ fn goroutines_are_seen_with_their_stacks_once_they_live() {
     memory.goroutine(0x10_0400, 3, 6, 0x20_2000); // dead
     memory.list(&[0x10_0000, 0x10_0200, 0x10_0400]);
     let stack = vec![0x40_0000, 0x40_0100, 0x40_0200];
-    let waiting = (1, State::Waiting, Some(stack.clone()));
-    assert_eq!(seen(&mut reader, &mut memory), [waiting.clone(), (2, State::Running, None)]);
+    let waiting = (1, GoroutineState::Waiting, Some(stack.clone()));
+    assert_eq!(seen(&mut reader, &mut memory), [waiting.clone(), (2, GoroutineState::Running, None)]);
     memory.goroutine(0x90_0000, 9, 1, 0x20_3000);
     memory.list(&[0x10_0000, 0x10_0200, 0x10_0400, 0x90_0000]);
-    assert_eq!(seen(&mut reader, &mut memory), [waiting, (2, State::Running, None), (9, State::Ready, Some(stack))]);
+    assert_eq!(
+        seen(&mut reader, &mut memory),
+        [waiting, (2, GoroutineState::Running, None), (9, GoroutineState::Ready, Some(stack))]
+    );
 }
 
 #[test]
@@ -98,7 +101,8 @@ fn stacks_of_those_that_stand_are_read_by_turns_until_they_are_forgotten() {
         memory.goroutine(address, number, 4, 0x100_0000 + 0x200 * number);
     }
     memory.list(&goroutines);
-    let mut with_stacks = |reader: &mut Reader| seen(reader, &mut memory).iter().filter(|it| it.2.is_some()).count();
+    let mut with_stacks =
+        |reader: &mut GoroutineReader| seen(reader, &mut memory).iter().filter(|it| it.2.is_some()).count();
     assert_eq!([with_stacks(&mut reader), with_stacks(&mut reader)], [600, 512]);
     reader.forget_stacks();
     assert_eq!(with_stacks(&mut reader), 600);
@@ -115,14 +119,14 @@ fn a_list_that_is_not_there_or_shrinks_is_an_end() {
     assert!(reader.pass(&mut memory, &mut |_| {}).is_none());
 }
 
-/// Memory that answers anything, everywhere.
+/// StretchReader that answers anything, everywhere.
 struct Anything {
     words: Vec<u64>,
     at: usize,
 }
 
-impl Memory for Anything {
-    fn read(&mut self, _: &[Stretch], bytes: &mut [u8]) -> usize {
+impl StretchReader for Anything {
+    fn read(&mut self, _: &[MemoryStretch], bytes: &mut [u8]) -> usize {
         for word in bytes.chunks_mut(8) {
             self.at = (self.at + 1) % self.words.len();
             word.copy_from_slice(&self.words[self.at].to_le_bytes()[..word.len()]);

@@ -5,7 +5,7 @@
 //! not fit is `None`. Layout of Go 1.18 and later (`src/debug/gosym/pclntab.go`, `src/runtime/symtab.go`); an older one is not
 //! understood.
 
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 
 const MAGIC_1_18: u32 = 0xffff_fff0;
 const MAGIC_1_20: u32 = 0xffff_fff1;
@@ -169,6 +169,25 @@ impl<'b> FunctionTable<'b> {
         let rest = self.bytes.get(start..)?;
         rest.get(..most).unwrap_or(rest).split(|byte| *byte == 0).next()
     }
+}
+
+impl<'data> FunctionTable<'data> {
+    /// The table of a file; `None` where it is no Go program's that is understood.
+    pub fn of_file(file: &impl Object<'data>) -> Option<Self> {
+        let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
+        Self::parse(section.data().ok()?, || text_start(file))
+    }
+
+    /// All functions, in order of address.
+    pub fn functions(&self) -> impl Iterator<Item = GoFunction> {
+        (0..self.count).filter_map(|number| self.function(number))
+    }
+}
+
+/// The first bytes of a function's code in its file, `most` of them at most.
+pub fn code_of<'data>(file: &impl Object<'data>, function: GoFunction, most: u64) -> Option<&'data [u8]> {
+    let length = function.end.checked_sub(function.start)?.min(most);
+    file.segments().find_map(|segment| segment.data_range(function.start, length).ok().flatten())
 }
 
 /// Where Go's code begins, by a file's symbols or its section; not known of a stripped program that C code is linked into.

@@ -1,7 +1,7 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
 use dwell_model::{ObjectId, ObjectType};
-use dwell_view::{Prose, Row, Value, View, Word, duration};
+use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
@@ -10,7 +10,7 @@ use crate::reports::advice::advice;
 use crate::reports::cause_words::{brief, cause, chain_text, is_of_the_end, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
-use crate::sentences::say;
+use crate::sentences::{def, say};
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
     Account, CauseKind, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
@@ -310,32 +310,18 @@ fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'
 
 /// What all threads did, or fibers in their place.
 fn time_account(has_fibers: bool, whole: &Account) -> Prose {
-    if !has_fibers {
-        return say!(
-            TIME_ACCOUNT,
-            threads = whole.threads,
-            life = Word::Ns(whole.life_ns),
-            running = Word::Ns(whole.running_ns),
-            queue = Word::Ns(whole.run_queue_ns),
-            demand = Word::Ns(whole.demand_ns),
-            structure = Word::Ns(whole.structure_ns),
-            own = Word::Ns(whole.own_ns),
-            idle = Word::Ns(whole.idle_ns),
-        )
-        .into();
-    }
-    say!(
-        FIBER_ACCOUNT,
-        threads = whole.threads,
-        life = Word::Ns(whole.life_ns),
-        running = Word::Ns(whole.running_ns),
-        queue = Word::Ns(whole.run_queue_ns),
-        demand = Word::Ns(whole.demand_ns),
-        structure = Word::Ns(whole.structure_ns),
-        own = Word::Ns(whole.own_ns),
-        idle = Word::Ns(whole.idle_ns),
-    )
-    .into()
+    let def = if has_fibers { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
+    let times = [
+        ("life", whole.life_ns),
+        ("running", whole.running_ns),
+        ("queue", whole.run_queue_ns),
+        ("demand", whole.demand_ns),
+        ("structure", whole.structure_ns),
+        ("own", whole.own_ns),
+        ("idle", whole.idle_ns),
+    ];
+    let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
+    Sentence::new(def, std::iter::once(("threads", whole.threads.into())).chain(times).collect()).into()
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time.

@@ -12,6 +12,7 @@ use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::level::Level;
 use crate::sentences::say;
+use crate::study::fiber_enders::held_at;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value, wait_rank};
 use crate::tables::notes::notes;
@@ -125,6 +126,7 @@ pub fn fiber_waits(fold: &Fold<'_>) -> View {
     let mut groups = Groups::new(fold, &levels, Site::is_for_object);
     let cut = groups.sort(wait_rank(fold));
     let kind = fold.trace.fibers.fibers.kind.first().copied().unwrap_or(0);
+    let held = held_at(fold.trace);
     let row = |(index, node): (usize, &GroupNode)| {
         let object = ObjectId::from_raw(node.key);
         let (exact, error) = precision(fold, node.weights.wait_count);
@@ -139,7 +141,7 @@ pub fn fiber_waits(fold: &Fold<'_>) -> View {
             Value::Ns(total(&node.weights.idle)),
             exact,
             error,
-            Value::None,
+            held.get(&object).and_then(|stack| fold.stacks.place(*stack)).map_or(Value::None, Value::Text),
             stack_value(fold, groups.top_stack(index, |site| site.key.stack)),
             stack_value(fold, groups.top_stack(index, |site| site.key.waker_stack)),
         ];

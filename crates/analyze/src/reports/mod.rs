@@ -160,7 +160,7 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
 fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
         Report::Explain => of_causes(fold, explain::explain)?,
-        Report::Summary => summary::summary(fold),
+        Report::Summary => summary::summary(fold)?,
         Report::Waits => waits::waits(fold),
         Report::Hotspots => hotspots::hotspots(fold),
         Report::BottomUp => trees::bottom_up(fold),

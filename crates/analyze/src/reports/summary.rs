@@ -8,10 +8,11 @@ use crate::engine::sweep::ConcurrencyStats;
 use crate::engine::target::target_concurrency;
 use crate::findings;
 use crate::measure::utilization::total;
+use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
-use crate::reports::through_fibers::{of_causes, of_fibers};
+use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
@@ -102,15 +103,15 @@ const TOP_OBJECTS: usize = 5;
 struct Field(&'static str, Value);
 
 /// The record. Elapsed and paused time are the range's when the query has one.
-pub fn summary(fold: &Fold<'_>) -> View {
+pub fn summary(fold: &Fold<'_>) -> Result<View, QueryError> {
     let mut fields = times(fold);
     fields.extend(concurrency(fold));
     fields.extend(recording(fold));
-    fields.extend(parts(fold));
+    fields.extend(parts(fold)?);
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
     let notes = notes_of_summary(fold);
-    View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() }
+    Ok(View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() })
 }
 
 /// A field with its words.
@@ -180,13 +181,12 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
     ]
 }
 
-fn parts(fold: &Fold<'_>) -> Vec<Field> {
+fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
-    let explain::InSummary { causes, account } =
-        of_causes(fold, |fold| Ok(explain::in_summary(fold))).unwrap_or_else(|_| explain::in_summary(fold));
+    let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
+    let explain::InSummary { causes, account } = explained;
     let findings = findings_beside(fold, &causes);
-    let objects = of_fibers(fold, |fold| Ok(top_objects(fold))).unwrap_or_else(|_| top_objects(fold));
-    vec![
+    Ok(vec![
         Field("explanation", nested(causes)),
         Field("account", nested(account)),
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
@@ -194,7 +194,7 @@ fn parts(fold: &Fold<'_>) -> Vec<Field> {
         Field("losses", nested(losses(fold))),
         Field("top_objects", nested(objects)),
         Field("findings", nested(findings)),
-    ]
+    ])
 }
 
 fn nested(view: View) -> Value {

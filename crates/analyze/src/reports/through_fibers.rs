@@ -6,32 +6,43 @@ use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
 use crate::study::fiber_enders::name_enders;
 
-/// The result with fibers for threads; none where no fiber was seen, or is asked for.
-pub fn fiber_view(fold: &Fold<'_>) -> Option<Trace> {
-    fold.query.fibers.unwrap_or(true).then(|| fold.trace.with_fibers_as_threads()).flatten()
+/// The result with fibers for threads; `None` where no fiber was seen, or threads are asked for.
+fn wanted_view(fold: &Fold<'_>) -> Option<Trace> {
+    let are_wanted = fold.query.fibers != Some(false);
+    are_wanted.then(|| fold.trace.with_fibers_as_threads()).flatten()
 }
 
-/// The same for questions of causes: where fibers were sampled, their places tell who ended their waits.
-pub fn fiber_view_with_enders(fold: &Fold<'_>) -> Option<Trace> {
-    let mut view = fiber_view(fold)?;
+/// Where fibers were sampled, their places tell who ended their waits.
+fn with_enders(mut view: Trace) -> Trace {
     if view.manifest.fiber_interval_ns > 0 {
         name_enders(&mut view);
     }
-    Some(view)
+    view
 }
 
-/// `answer` to a question of sums: of fibers where there are any, else of threads.
+/// `answer` of fibers where there are any, else of threads.
 pub fn of_fibers<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T, QueryError>) -> Result<T, QueryError> {
-    match fiber_view(fold) {
+    match fold.trace.with_fibers_as_threads() {
         Some(view) => answer(&Fold::new(&view, fold.query)?),
         None => answer(fold),
     }
 }
 
-/// `answer` to the question of causes: of fibers where there are any, else of threads.
+/// `answer` to a question of causes: of fibers where there are any, unless threads are asked for.
 pub fn of_causes<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T, QueryError>) -> Result<T, QueryError> {
-    match fiber_view_with_enders(fold) {
-        Some(view) => answer(&Fold::new(&view, fold.query)?),
+    match wanted_view(fold) {
+        Some(view) => answer(&Fold::new(&with_enders(view), fold.query)?),
         None => answer(fold),
     }
+}
+
+/// Answers to a question of sums and to one of causes: of fibers where there are any, unless threads are asked for.
+pub fn of_sums_and_causes<S, C>(
+    fold: &Fold<'_>,
+    sums: impl FnOnce(&Fold<'_>) -> S,
+    causes: impl FnOnce(&Fold<'_>) -> C,
+) -> Result<(S, C), QueryError> {
+    let Some(view) = wanted_view(fold) else { return Ok((sums(fold), causes(fold))) };
+    let sums = sums(&Fold::new(&view, fold.query)?);
+    Ok((sums, causes(&Fold::new(&with_enders(view), fold.query)?)))
 }

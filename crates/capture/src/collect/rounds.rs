@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dwell_goroutines::Moments;
+use dwell_goroutines::ChangePoints;
 use dwell_model::notice;
 
 use super::collection::Collection;
@@ -34,7 +34,7 @@ impl Collection<'_> {
             }
         }
         if let Some(goroutines) = &mut self.goroutines {
-            let mut watch = |path: &Path, moments: &Moments| self.source.watch_goroutines(path, moments);
+            let mut watch = |path: &Path, points: &ChangePoints| self.source.watch_goroutines(path, points);
             programs.iter().for_each(|&pid| goroutines.program(pid, &mut watch));
             if !self.pause.is_on {
                 goroutines.read(drained.recorder.meta(), now);

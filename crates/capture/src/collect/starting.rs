@@ -107,7 +107,7 @@ impl<'a> Collection<'a> {
         let Opened { mut source, targets, child, announcing } = opened;
         let mut goroutines = Goroutines::new(options.fibers);
         if let (Some(goroutines), Some(child)) = (&mut goroutines, &child) {
-            goroutines.prepare(&child.path, &mut |path, moments| source.watch_goroutines(path, moments));
+            goroutines.prepare(&child.path, &mut |path, points| source.watch_goroutines(path, points));
         }
         if child.is_some() {
             seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet

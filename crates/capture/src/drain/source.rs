@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use dwell_goroutines::Moments;
+use dwell_goroutines::ChangePoints;
 use dwell_model::Notice;
 use dwell_rights::Raised;
 use dwell_store::raw::RecordBuffer;
@@ -116,7 +116,7 @@ pub trait Source {
     fn set_stitching(&mut self, _: &Path) {}
 
     /// Records each change of state of the goroutines of the program in file `path` from now on.
-    fn watch_goroutines(&mut self, _path: &Path, _: &Moments) -> Result<()> {
+    fn watch_goroutines(&mut self, _path: &Path, _: &ChangePoints) -> Result<()> {
         Err(Error::NeedsBpf { what: "--fibers exact".into(), reason: "perf events are recorded".into() })
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bytemuck::{Zeroable, bytes_of};
-use dwell_goroutines::{Change, Moments};
+use dwell_goroutines::{ChangePoints, StateChange};
 use dwell_probes::{Edge, Site};
 use dwell_wire::{GoroutineLayout, goroutine_change};
 use libbpf_rs::{Link, MapCore as _, MapFlags, Object};
@@ -30,7 +30,7 @@ pub struct GoroutineProbes {
 
 impl GoroutineProbes {
     /// Sets the probes of `object` in the program `file`, unless it has them; `pids` = in these processes only.
-    pub fn set(&mut self, object: &Object, file: &Pinned, moments: &Moments, pids: Option<&[u32]>) -> Result<()> {
+    pub fn set(&mut self, object: &Object, file: &Pinned, points: &ChangePoints, pids: Option<&[u32]>) -> Result<()> {
         let failed = |source| Error::System { what: "opening a Go program", source };
         let metadata = Path::new(&file.path).metadata().map_err(failed)?;
         let program = (metadata.dev(), metadata.ino());
@@ -41,15 +41,15 @@ impl GoroutineProbes {
         if number == MOST_PROGRAMS {
             return Err(failed(std::io::Error::other("64 programs have probes")));
         }
-        set_layout(object, number as u32, &layout_of(moments))?;
-        let found: Vec<FoundProbes> = moments
+        set_layout(object, number as u32, &layout_of(points))?;
+        let found: Vec<FoundProbes> = points
             .all
             .iter()
-            .map(|moment| FoundProbes {
-                probe: number * CHANGES + usize::from(change_number(moment.change)),
+            .map(|point| FoundProbes {
+                probe: number * CHANGES + usize::from(change_number(point.change)),
                 name: "goroutines".into(),
                 file: file.path.clone(),
-                sites: vec![Site { offset: moment.offset, semaphore: 0, edge: Edge::Begin }],
+                sites: vec![Site { offset: point.offset, semaphore: 0, edge: Edge::Begin }],
             })
             .collect();
         self.links.extend(task_probes::set(&found, object, pids)?);
@@ -65,8 +65,8 @@ fn set_layout(object: &Object, number: u32, layout: &GoroutineLayout) -> Result<
 }
 
 /// The offsets are below the size of a `runtime.g`, a few hundred bytes.
-fn layout_of(moments: &Moments) -> GoroutineLayout {
-    let offsets = moments.offsets;
+fn layout_of(points: &ChangePoints) -> GoroutineLayout {
+    let offsets = points.offsets;
     GoroutineLayout {
         number: offsets.id as u16,
         thread: offsets.thread as u16,
@@ -77,7 +77,7 @@ fn layout_of(moments: &Moments) -> GoroutineLayout {
         entry: offsets.entry as u16,
         waiting: offsets.waiting as u16,
         current: offsets.current as u16,
-        semaphores: moments.semaphores.unwrap_or(0),
+        semaphores: points.semaphores.unwrap_or(0),
         sudog_goroutine: offsets.sudog_goroutine as u16,
         sudog_next: offsets.sudog_next as u16,
         sudog_previous: offsets.sudog_previous as u16,
@@ -88,13 +88,13 @@ fn layout_of(moments: &Moments) -> GoroutineLayout {
     }
 }
 
-fn change_number(change: Change) -> u16 {
+fn change_number(change: StateChange) -> u16 {
     match change {
-        Change::Parks => goroutine_change::PARKS,
-        Change::IsReady => goroutine_change::IS_READY,
-        Change::Runs => goroutine_change::RUNS,
-        Change::Ends => goroutine_change::ENDS,
-        Change::Yields => goroutine_change::YIELDS,
-        Change::IsMade => goroutine_change::IS_MADE,
+        StateChange::Parks => goroutine_change::PARKS,
+        StateChange::IsReady => goroutine_change::IS_READY,
+        StateChange::Runs => goroutine_change::RUNS,
+        StateChange::Ends => goroutine_change::ENDS,
+        StateChange::Yields => goroutine_change::YIELDS,
+        StateChange::IsMade => goroutine_change::IS_MADE,
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
-use dwell_goroutines::Moments;
+use dwell_goroutines::ChangePoints;
 use dwell_model::{Notice, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
@@ -158,14 +158,14 @@ impl Source for Bpf<'_> {
         self.hooks.set_stitching(path);
     }
 
-    fn watch_goroutines(&mut self, path: &Path, moments: &Moments) -> Result<()> {
+    fn watch_goroutines(&mut self, path: &Path, points: &ChangePoints) -> Result<()> {
         let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
         let file = Pinned::open(path, self.hooks.own_only)?;
         if self.hooks.goroutines.is_none() {
             self.hooks.goroutines = Some((self.hooks.load_family("goroutine")?, GoroutineProbes::default()));
         }
         match &mut self.hooks.goroutines {
-            Some((object, probes)) => probes.set(object, &file, moments, None),
+            Some((object, probes)) => probes.set(object, &file, points, None),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use dwell_model::Topic;
 
 use crate::drain::source::Targets;
-use crate::options::{FiberLook, Options};
+use crate::options::{FiberMode, Options};
 
 /// Those that a collection of `targets` begins with; those first that the kernel verifies longest, so that what is left for the
 /// last CPU is short.
@@ -21,7 +21,7 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
         ("call_probe", !targets.probes.calls.is_empty()),
         ("task_probe", !targets.probes.found.is_empty()),
         ("creation", !targets.libraries.is_empty()),
-        ("goroutine", options.fibers == FiberLook::Exact),
+        ("goroutine", options.fibers == FiberMode::Exact),
         ("holders", true),
         ("io_quota", true),
         ("system", has(Topic::System)),
@@ -46,7 +46,7 @@ mod tests {
         let few = families(&options, &targets);
         options.topics = Topic::ALL.to_vec();
         options.requests = true;
-        options.fibers = FiberLook::Exact;
+        options.fibers = FiberMode::Exact;
         let all = families(&options, &targets);
         assert!(few.len() < all.len() && few.iter().all(|family| all.contains(family)), "{few:?} {all:?}");
         for family in &all {

@@ -1,7 +1,7 @@
 //! The memory of a profiled process, read while it runs on.
 #![allow(unsafe_code, reason = "process_vm_readv")]
 
-use dwell_goroutines::{Memory, Stretch};
+use dwell_goroutines::{MemoryStretch, StretchReader};
 use dwell_hotspot::RemoteMemory;
 
 /// Stretches of one call, the kernel's limit.
@@ -21,8 +21,8 @@ impl ProcessMemory {
     }
 }
 
-impl Memory for ProcessMemory {
-    fn read(&mut self, stretches: &[Stretch], bytes: &mut [u8]) -> usize {
+impl StretchReader for ProcessMemory {
+    fn read(&mut self, stretches: &[MemoryStretch], bytes: &mut [u8]) -> usize {
         // Of other users' processes, and under Yama, only who may trace them can read the memory.
         let _tracing = dwell_rights::raise(&[dwell_rights::PTRACE]);
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
@@ -46,8 +46,11 @@ impl RemoteMemory for ProcessMemory {
         if total > MOST_BYTES {
             return bytes;
         }
-        let stretches: Vec<Stretch> =
-            pieces.iter().map(|&(address, length)| Stretch { address, length }).filter(|it| it.length > 0).collect();
+        let stretches: Vec<MemoryStretch> = pieces
+            .iter()
+            .map(|&(address, length)| MemoryStretch { address, length })
+            .filter(|it| it.length > 0)
+            .collect();
         let mut rest = bytes.as_mut_slice();
         for stretches in stretches.chunks(STRETCHES_AT_ONCE) {
             let (now, later) = rest.split_at_mut(stretches.iter().map(|it| it.length).sum());
@@ -60,7 +63,7 @@ impl RemoteMemory for ProcessMemory {
 
 impl ProcessMemory {
     /// Fills `bytes`, which are zeros, with all `stretches` that are there; the others stay zeros.
-    fn read_all(&mut self, mut stretches: &[Stretch], mut bytes: &mut [u8]) {
+    fn read_all(&mut self, mut stretches: &[MemoryStretch], mut bytes: &mut [u8]) {
         while !stretches.is_empty() {
             let read = self.read(stretches, bytes);
             let (mut whole, mut end) = (0, 0);
@@ -101,7 +104,7 @@ mod tests {
     fn stretches_are_read_one_behind_the_other_up_to_one_that_is_not_there() {
         let words = [1_u64, 2, 3];
         let start = words.as_ptr() as u64;
-        let stretch = |address, length| Stretch { address, length };
+        let stretch = |address, length| MemoryStretch { address, length };
         let mut memory = ProcessMemory::of(std::process::id()).expect("a process");
         let mut bytes = [0; 16];
         assert_eq!(memory.read(&[stretch(start + 16, 8), stretch(start, 8)], &mut bytes), 16);

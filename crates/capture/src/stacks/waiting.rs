@@ -4,14 +4,15 @@
 //! Of a thread that waits, the hook writes the registers; this walks the stack from there as long as the thread stands
 //! still, and gives nothing if it has moved: half of a stack may be of another wait. A thread that runs on has had a piece
 //! of its stack copied, and the walk goes as far as that reaches.
-#![allow(unsafe_code, reason = "process_vm_readv")]
 
 use std::fs;
 
+use dwell_goroutines::{MemoryStretch, StretchReader as _};
 use dwell_model::StackEnd;
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, StackHeader, kind};
 use dwell_unwind::{Memory, Registers, Walk, walk};
 
+use crate::programs::memory::ProcessMemory;
 use crate::stacks::unwinding::Unwinding;
 
 const PAGE_BYTES: u64 = 4096;
@@ -28,10 +29,7 @@ pub type Stack = (StackHeader, Vec<u64>);
 /// The user stack of the thread that `record` is about; none when it has moved since or is gone. Rows
 /// lead through nearly all stacks; only where they do not is all read that the files say.
 pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stack> {
-    let tid = i32::try_from(record.h.tid).ok()?;
-    // Of other users' threads, and under Yama, only who may trace them can read the memory.
-    let _tracing = dwell_rights::raise(&[dwell_rights::PTRACE]);
-    let mut memory = ThreadMemory::of(tid);
+    let mut memory = ThreadMemory::of(record.h.tid)?;
     memory.read(record.registers[SP], FIRST_BYTES);
     let mut walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
     if walked.end == StackEnd::BadRule {
@@ -42,7 +40,7 @@ pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stac
 
 /// What lies in our own memory from `start` on, as far as it can be read.
 pub fn own_memory(start: u64, length: usize) -> Vec<u8> {
-    let mut memory = ThreadMemory::of(std::process::id() as i32);
+    let Some(mut memory) = ThreadMemory::of(std::process::id()) else { return Vec::new() };
     memory.read(start, length);
     memory.piece.bytes
 }
@@ -55,10 +53,9 @@ pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Un
 
 /// The user stack of a thread from these registers on, whether it stands there or not.
 pub fn walk_thread(record: &RegistersRecord, unwinding: &mut Unwinding) -> Walk {
-    let Ok(tid) = i32::try_from(record.h.tid) else {
+    let Some(mut memory) = ThreadMemory::of(record.h.tid) else {
         return Walk { frames: vec![record.ip], end: StackEnd::Unreadable };
     };
-    let mut memory = ThreadMemory::of(tid);
     memory.read(record.registers[SP], FIRST_BYTES);
     let walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
     match walked.end {
@@ -69,8 +66,7 @@ pub fn walk_thread(record: &RegistersRecord, unwinding: &mut Unwinding) -> Walk 
 
 /// At most `count` words of a thread's memory from `address` on, as many as can be read.
 pub fn words_of(tid: u32, address: u64, count: usize) -> Vec<u64> {
-    let Ok(tid) = i32::try_from(tid) else { return Vec::new() };
-    let mut memory = ThreadMemory::of(tid);
+    let Some(mut memory) = ThreadMemory::of(tid) else { return Vec::new() };
     memory.read(address, count * 8);
     memory.piece.bytes.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?))).collect()
 }
@@ -129,13 +125,13 @@ impl Memory for Copied {
 
 /// The memory of a thread, by way of the piece that was read last.
 struct ThreadMemory {
-    tid: i32,
+    memory: ProcessMemory,
     piece: Copied,
 }
 
 impl ThreadMemory {
-    fn of(tid: i32) -> Self {
-        Self { tid, piece: Copied { start: 0, bytes: Vec::new() } }
+    fn of(tid: u32) -> Option<Self> {
+        Some(Self { memory: ProcessMemory::of(tid)?, piece: Copied { start: 0, bytes: Vec::new() } })
     }
 
     /// Reads `length` bytes from `start` on, or as many as there are.
@@ -143,13 +139,8 @@ impl ThreadMemory {
         let Copied { start: piece_start, bytes } = &mut self.piece;
         *piece_start = start;
         bytes.resize(length, 0);
-        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let pieces = pages(start, length);
-        // SAFETY: `local` and `pieces` are valid during the call, which writes only into `bytes`, within its length; the
-        // remote addresses are checked by the kernel.
-        let read =
-            unsafe { libc::process_vm_readv(self.tid, &raw const local, 1, pieces.as_ptr(), pieces.len() as u64, 0) };
-        bytes.truncate(usize::try_from(read).unwrap_or(0));
+        let read = self.memory.read(&pages(start, length), bytes);
+        bytes.truncate(read);
     }
 }
 
@@ -163,17 +154,14 @@ impl Memory for ThreadMemory {
     }
 }
 
-/// A piece for each page: a call that reads memory ends before the first piece that is not all there.
-fn pages(start: u64, length: usize) -> Vec<libc::iovec> {
+/// A stretch for each page: a call that reads memory ends before the first one that is not all there.
+fn pages(start: u64, length: usize) -> Vec<MemoryStretch> {
     let end = start.saturating_add(length as u64);
     let first = start..end.min((start | (PAGE_BYTES - 1)).saturating_add(1));
     let next = |page: &std::ops::Range<u64>| Some(page.end..end.min(page.end.saturating_add(PAGE_BYTES)));
     std::iter::successors(Some(first), next)
         .take_while(|page| !page.is_empty())
-        .map(|page| libc::iovec {
-            iov_base: page.start as *mut libc::c_void,
-            iov_len: (page.end - page.start) as usize,
-        })
+        .map(|page| MemoryStretch { address: page.start, length: (page.end - page.start) as usize })
         .collect()
 }
 
@@ -198,7 +186,7 @@ mod tests {
 
     #[test]
     fn pieces_end_at_pages() {
-        let lengths = |start, length| pages(start, length).iter().map(|piece| piece.iov_len).collect::<Vec<_>>();
+        let lengths = |start, length| pages(start, length).iter().map(|page| page.length).collect::<Vec<_>>();
         assert_eq!(lengths(0x1ff0, 0x1020), [0x10, 0x1000, 0x10]);
         assert_eq!(lengths(0x1000, 0x1000), [0x1000]);
         assert_eq!(lengths(u64::MAX - 7, 64), [7]);
@@ -208,7 +196,7 @@ mod tests {
     fn memory_is_read_as_far_as_it_is_there() {
         let words: Vec<u64> = (0..4096).collect();
         let start = words.as_ptr() as u64;
-        let mut memory = ThreadMemory::of(std::process::id() as i32);
+        let mut memory = ThreadMemory::of(std::process::id()).expect("a process");
         memory.read(start, FIRST_BYTES);
         assert_eq!(memory.word(start + 8 * 9), Some(9));
         assert_eq!(memory.word(start + 8 * 4095), Some(4095));

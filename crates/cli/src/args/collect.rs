@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use dwell_analyze::CallStackMode;
-use dwell_capture::{EventSource, FiberLook, Rule, TaskProbe, Trigger};
+use dwell_capture::{EventSource, FiberMode, Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
 use super::{AnalyzeArgs, BelongingArgs, IntervalArg, SshTarget, StartAt, intervals, parse, start_at, target};
@@ -222,18 +222,18 @@ pub enum FibersArg {
     /// Now and then, from outside, for at most 1 % of a CPU.
     #[default]
     Sampled,
-    /// At each change of state, by probes in the program; each wait costs it 3 to 5 µs.
+    /// At each change of state, by probes in the program; each wait costs it 3 to 10 µs.
     Exact,
     /// Not at all.
     None,
 }
 
-impl From<FibersArg> for FiberLook {
+impl From<FibersArg> for FiberMode {
     fn from(fibers: FibersArg) -> Self {
         match fibers {
             FibersArg::Sampled => Self::Sampled,
             FibersArg::Exact => Self::Exact,
-            FibersArg::None => Self::Not,
+            FibersArg::None => Self::None,
         }
     }
 }

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use dwell_files::BoundedFile;
-use dwell_pclntab::{CodeValue, FunctionTable, SECTIONS, text_start};
-use object::{Object, ObjectSection};
+use dwell_pclntab::{CodeValue, FunctionTable};
 
 use crate::code::files::MOST_ELF_BYTES;
 use crate::code::function::Function;
@@ -17,8 +16,7 @@ const MOST_NAME_BYTES: usize = 4096;
 pub fn with_go_table(path: &Path, look: impl FnOnce(&FunctionTable<'_>)) -> Option<()> {
     let bytes = BoundedFile::open(path, MOST_ELF_BYTES).ok()?;
     let elf = object::File::parse(&bytes).ok()?;
-    let section = SECTIONS.iter().find_map(|name| elf.section_by_name(name))?;
-    look(&FunctionTable::parse(section.data().ok()?, || text_start(&elf))?);
+    look(&FunctionTable::of_file(&elf)?);
     Some(())
 }
 

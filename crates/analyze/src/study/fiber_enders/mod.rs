@@ -14,6 +14,9 @@ use dwell_store::{Table, Trace};
 use crate::stacks::channels::receives;
 use crate::stacks::object::object_type;
 
+#[cfg(test)]
+mod tests;
+
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
 const CALLERS: usize = 3;
 /// Part of the time of the waits in which somebody must be in such a function.
@@ -35,6 +38,29 @@ pub fn name_enders(view: &mut Trace) {
     view.off_cpu = split(&view.off_cpu, fibers, &spans);
     name_children(view, fibers);
     view.tables_changed();
+}
+
+/// Where the holder of each lock was for the longest part of the waits for it: by `view`, or where its fibers were sampled, by their
+/// places.
+pub fn held_at(view: &Trace) -> HashMap<ObjectId, StackId> {
+    let mut view = view.clone();
+    if view.manifest.fiber_interval_ns > 0 {
+        name_enders(&mut view);
+    }
+    let off = &view.off_cpu;
+    let mut waited: HashMap<(ObjectId, StackId), u64> = HashMap::new();
+    let is_told = |row: &usize| off.waker_stack[*row].is_some() && is_held(object_type(&view, off.object[*row]));
+    for row in (0..off.len()).filter(is_told) {
+        *waited.entry((off.object[row], off.waker_stack[row])).or_default() += off.wait_ns[row];
+    }
+    let mut waited: Vec<_> = waited.into_iter().collect();
+    waited.sort_unstable_by_key(|((_, stack), ns)| (*ns, stack.raw()));
+    waited.into_iter().map(|(of, _)| of).collect() // the longest one last
+}
+
+/// Whether somebody has it while others wait.
+fn is_held(kind: ObjectType) -> bool {
+    matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once | ObjectType::Semaphore)
 }
 
 /// A stretch of time in which a fiber was at one place.
@@ -123,8 +149,7 @@ fn waits_for_locks(view: &Trace, fibers: usize) -> Vec<(ObjectId, Vec<usize>)> {
     let off = &view.off_cpu;
     let mut waits: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for row in 0..off.len() {
-        let kind = object_type(view, off.object[row]);
-        let is_lock = matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once | ObjectType::Semaphore);
+        let is_lock = is_held(object_type(view, off.object[row]));
         if is_lock && is_fiber(off.thread[row], fibers) && off.wait_ns[row] > 0 && !off.waker[row].is_some() {
             waits.entry(off.object[row]).or_default().push(row);
         }

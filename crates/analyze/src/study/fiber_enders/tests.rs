@@ -1,0 +1,138 @@
+//! Pictures of fibers at a lock, a wait group, and elsewhere.
+
+use dwell_model::{ModuleId, ProcessId, Reason};
+use dwell_store::Manifest;
+use dwell_store::tables::{FrameRow, ObjectRow, SampleRow, StackRow, ThreadRow};
+
+use super::*;
+
+/// Rows of objects.
+const LEDGER: usize = 0;
+const ORDERS: usize = 1;
+const AT_LOCK: &str = "main.book:1 sync.(*Mutex).Lock runtime.gopark";
+
+/// So many fibers that were looked at each 10 ns, and a mutex.
+fn fibers(count: usize) -> Trace {
+    let mut trace = Trace::new(Manifest { fiber_interval_ns: 10, ..Manifest::default() });
+    for (kind, name) in [(ObjectType::Mutex, "ledger"), (ObjectType::WaitGroup, "orders")] {
+        trace.objects.push(ObjectRow {
+            kind: kind.code(),
+            name: name.into(),
+            detail: String::new(),
+            process: ProcessId::NONE,
+            address: 0,
+            first_stack: StackId::NONE,
+            created_stack: StackId::NONE,
+        });
+    }
+    for fiber in 0..count {
+        trace.threads.push(ThreadRow {
+            tid: fiber as u32,
+            process: ProcessId::NONE,
+            parent: if fiber == 0 { ThreadId::NONE } else { ThreadId::new(0) },
+            name: "main.book".into(),
+            start_ns: 0,
+            end_ns: 100,
+            kernel_cpu_ns: 0,
+            exited: fiber > 0,
+            ignored: false,
+        });
+    }
+    trace.fiber_threads = count;
+    trace
+}
+
+/// The stack of functions, root first; each word is a call site of its own, `book:2` the second one in `book`.
+fn stack(trace: &mut Trace, functions: &str) -> StackId {
+    functions.split(' ').fold(StackId::NONE, |parent, site| {
+        let (function, line) = site.split_once(':').unwrap_or((site, "1"));
+        let row = FrameRow {
+            module: ModuleId::NONE,
+            offset: 0,
+            function: function.into(),
+            file: String::new(),
+            line: line.parse().expect("a line"),
+            inlined: false,
+            kernel: false,
+            after_call: false,
+            python: false,
+        };
+        let known = (0..trace.frames.len()).find(|&frame| trace.frames.row(frame).as_ref() == Some(&row));
+        let frame = FrameId::new(known.unwrap_or_else(|| trace.frames.push(row)));
+        let same = |stack: &usize| (trace.stacks.parent[*stack], trace.stacks.frame[*stack]) == (parent, frame);
+        let known = (0..trace.stacks.len()).find(same);
+        StackId::new(known.unwrap_or_else(|| trace.stacks.push(StackRow { parent, frame, end: 1 })))
+    })
+}
+
+fn waits(trace: &mut Trace, fiber: usize, (from, to): (u64, u64), object: usize, functions: &str) {
+    let stack = stack(trace, functions);
+    trace.off_cpu.push(OffCpuRow {
+        thread: ThreadId::new(fiber),
+        start_ns: from,
+        wait_ns: to - from,
+        runnable_ns: 0,
+        cpu: 0,
+        reason: Reason::Waiting.code(),
+        outcome: Outcome::Woken.code(),
+        syscall: -1,
+        object: ObjectId::new(object),
+        stack,
+        waker: ThreadId::NONE,
+        waker_kind: 0,
+        waker_stack: StackId::NONE,
+        holder: ThreadId::NONE,
+        again: false,
+    });
+}
+
+fn runs(trace: &mut Trace, fiber: usize, (from, to): (u64, u64), functions: &str) {
+    let stack = stack(trace, functions);
+    let (thread, weight_ns) = (ThreadId::new(fiber), to - from);
+    trace.samples.push(SampleRow { thread, time_ns: to, weight_ns, cpu: 0, stack, estimated: false });
+}
+
+/// Of each piece of a fiber's waits: from, length, who ended it, whether it goes on with the one before.
+fn pieces(trace: &Trace, fiber: usize) -> Vec<(u64, u64, Option<usize>, bool)> {
+    let rows = (0..trace.off_cpu.len()).filter_map(|row| trace.off_cpu.row(row));
+    let of_fiber = rows.filter(|row| row.thread == ThreadId::new(fiber));
+    of_fiber.map(|row| (row.start_ns, row.wait_ns, row.waker.get(), row.again)).collect()
+}
+
+#[test]
+fn a_wait_is_split_by_who_is_within_the_lock() {
+    let mut trace = fibers(3);
+    runs(&mut trace, 0, (0, 50), "main.book:2 main.audit");
+    runs(&mut trace, 0, (50, 100), "main.book:3 main.think"); // outside of it again
+    waits(&mut trace, 1, (0, 50), LEDGER, AT_LOCK);
+    runs(&mut trace, 1, (50, 100), "main.book:2 main.audit");
+    waits(&mut trace, 2, (0, 100), LEDGER, AT_LOCK);
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 1), [(0, 50, Some(0), false)]);
+    assert_eq!(pieces(&trace, 2), [(0, 50, Some(0), false), (50, 50, Some(1), true)]);
+    assert!(trace.off_cpu.holder.iter().all(|holder| holder.is_some()));
+    let place = held_at(&trace).get(&ObjectId::new(LEDGER)).copied().and_then(StackId::get);
+    assert_eq!(
+        place.and_then(|row| trace.stacks.frame[row].get()).map(|row| trace.frames.function[row].as_str()),
+        Some("main.audit")
+    );
+}
+
+#[test]
+fn nobody_is_named_who_was_in_no_function_that_takes_the_lock() {
+    let mut trace = fibers(2);
+    runs(&mut trace, 0, (0, 100), "main.other main.audit");
+    waits(&mut trace, 1, (0, 100), LEDGER, AT_LOCK);
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 1), [(0, 100, None, false)]);
+}
+
+#[test]
+fn a_wait_group_waits_for_the_child_that_ended_last() {
+    let mut trace = fibers(3);
+    trace.threads.end_ns[1] = 60;
+    trace.threads.end_ns[2] = 95;
+    waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 100, Some(2), false)]);
+}
