@@ -8,6 +8,7 @@ mod anatomy;
 mod capture;
 mod elf;
 mod itt;
+mod memory;
 mod raw;
 mod result;
 mod seeds;
@@ -15,8 +16,6 @@ mod seeds;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use dwell_hotspot::CodeCache;
-use dwell_hotspot::example::{ExampleJvm, ExampleMemory, exports};
 use dwell_itt_wire::{Reader, Sink, layout};
 use dwell_machine::{Depth, Machine, Replay};
 use dwell_pt::perf_data::PerfData;
@@ -90,7 +89,8 @@ targets! {
     symbol_name, Program, seeds::symbol_names, "mangled names of C++ and Rust";
     perf_map, Program, seeds::perf_map, "`perf-PID.map`";
     jit_dump, Program, seeds::jit_dump, "`jit-PID.dump`";
-    code_cache, Program, code_caches, "the memory of a JVM, where its compiled code is described";
+    code_cache, Program, memory::code_caches, "the memory of a JVM, where its compiled code is described";
+    goroutines, Program, memory::go_programs, "the memory of a Go program: its goroutines and their stacks";
     python_lines, Program, seeds::python_lines, "line tables of CPython";
     itt_file, Program, seeds::itt_file, "the file of rings that a program shares through ITT";
     itt_records, Program, seeds::itt_records, "names and events in these rings";
@@ -153,20 +153,6 @@ pub fn perf_map(bytes: &[u8]) {
 /// The log of run-time code that a runtime writes.
 pub fn jit_dump(bytes: &[u8]) {
     let _ = readers::jit_dump(bytes);
-}
-
-/// The memory of a JVM, from the variables on that its library exports.
-pub fn code_cache(bytes: &[u8]) {
-    let mut memory = ExampleMemory::new(bytes.to_vec());
-    let Ok(mut cache) = CodeCache::open(&mut memory, &exports()) else { return };
-    let Ok(scan) = cache.scan(&mut memory) else { return };
-    let is_whole = |blob: &dwell_hotspot::CodeBlob| blob.start <= blob.code_start && blob.code_start < blob.end;
-    assert!(scan.appeared.iter().all(is_whole), "a piece of code without code");
-}
-
-fn code_caches() -> Vec<Vec<u8>> {
-    let jvm = ExampleJvm::default();
-    vec![jvm.bytes(), ExampleJvm { is_new: true, ..jvm }.bytes()]
 }
 
 /// The compressed symbol table of a stripped file.
@@ -266,6 +252,7 @@ pub fn perf_data(bytes: &[u8]) {
 
 pub use capture::{perf_records, proc_texts};
 pub use elf::{call_frames, debug_info, elf_file, unwind};
+pub use memory::{code_cache, goroutines};
 pub use result::{finalized, index, query, table};
 
 fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {

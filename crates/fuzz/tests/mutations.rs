@@ -86,6 +86,7 @@ exercised! {
     perf_map
     jit_dump
     code_cache
+    goroutines
     python_lines
     itt_file
     itt_records

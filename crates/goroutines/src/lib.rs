@@ -9,6 +9,7 @@
 
 mod allgs;
 mod change_points;
+pub mod example;
 mod objects;
 mod offsets;
 mod process;
@@ -24,6 +25,7 @@ pub use offsets::Offsets;
 pub use process::reader_of;
 pub use reader::{Goroutine, GoroutineReader, GoroutineState, PassCounts};
 pub use runtime::Unsupported;
+pub use stack::MOST_FRAMES;
 
 /// A stretch of a process's memory: address and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

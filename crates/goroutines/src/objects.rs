@@ -12,6 +12,8 @@ use crate::{MemoryStretch, StretchReader};
 const SLOTS: usize = 251;
 /// A slot takes a cache line.
 const SLOT_BYTES: usize = 64;
+/// Bytes of the table.
+pub const SEMAPHORE_TABLE_BYTES: usize = SLOTS * SLOT_BYTES;
 /// The root of its tree is behind its lock.
 const ROOT: usize = 8;
 /// Waits for semaphores that are looked at in a pass.
@@ -52,7 +54,7 @@ pub fn read(
 
 fn read_semaphores(memory: &mut dyn StretchReader, table: u64, offsets: &Offsets, waited: &mut Waited) {
     let mut reached: Vec<u64> = Vec::new();
-    read_each(memory, &[MemoryStretch { address: table, length: SLOTS * SLOT_BYTES }], &mut |_, slots| {
+    read_each(memory, &[MemoryStretch { address: table, length: SEMAPHORE_TABLE_BYTES }], &mut |_, slots| {
         reached.extend(slots.chunks_exact(SLOT_BYTES).filter_map(|slot| word_at(slot, ROOT)).filter(|&root| root != 0));
     });
     let mut left = MOST_WAITS;

@@ -33,7 +33,8 @@ pub struct BlobHeader {
     pub size: u32,
     pub frame_words: u32,
     pub code_start: u64,
-    pub frame_complete: u32,
+    /// Bytes behind `code_start`, within the blob.
+    pub frame_complete: u64,
     /// Pointer to the method, in a blob of a kind that has one.
     pub method: u64,
 }
@@ -61,6 +62,9 @@ impl BlobLayout {
             CodeBegin::Address(offset) => word(blob, offset),
             CodeBegin::Distance(offset) => start.checked_add(u64::from(number(blob, offset)))?,
         };
+        if !(start..end).contains(&code_start) {
+            return None;
+        }
         let frame_complete = match self.frame_complete_is_short {
             true => i32::from(short(blob, self.frame_complete).cast_signed()),
             false => number(blob, self.frame_complete).cast_signed(),
@@ -69,8 +73,8 @@ impl BlobLayout {
             kind: word(blob, self.name),
             size,
             frame_words: Some(number(blob, self.frame_words)).filter(|words| *words <= MOST_FRAME_WORDS)?,
-            code_start: Some(code_start).filter(|code| (start..end).contains(code))?,
-            frame_complete: u32::try_from(frame_complete).unwrap_or(0).min(size),
+            code_start,
+            frame_complete: u64::try_from(frame_complete).unwrap_or(0).min(end - code_start),
             method: word(blob, self.method),
         })
         .filter(|header| header.kind != 0)
@@ -83,9 +87,36 @@ impl BlobLayout {
             start,
             end: start + u64::from(header.size),
             code_start: header.code_start,
-            frame_from: header.code_start + u64::from(header.frame_complete),
+            frame_from: header.code_start + header.frame_complete,
             frame_words: header.frame_words,
             name,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_complete_within_its_blob_also_where_memory_ends() {
+        let layout = BlobLayout {
+            block_bytes: 16,
+            used: 8,
+            name: 0,
+            size: 8,
+            frame_words: 12,
+            frame_complete: 16,
+            frame_complete_is_short: false,
+            code_begin: CodeBegin::Distance(24),
+            method: 32,
+        };
+        let block = u64::MAX - 0xff;
+        let words: [u64; 7] = [0, 1, 1, 0xc0 | 6 << 32, 0xb0, 0x40, 0];
+        let record: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let region = CodeRegion { start: block, end: u64::MAX };
+        let header = layout.header(&record, block, region).expect("a blob");
+        let blob = layout.blob(block, header, String::new());
+        assert_eq!((blob.code_start, blob.frame_from, blob.end), (block + 0x50, block + 0xd0, block + 0xd0));
     }
 }

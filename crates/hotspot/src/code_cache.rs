@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::blobs::{BlobHeader, CodeBlob};
 use crate::error::Result;
-use crate::heaps::{CodeRegion, Heap, heaps};
+use crate::heaps::{CodeRegion, Heap, MOST_BLOCKS, heaps};
 use crate::layout::{EXPORTS, Layout};
 use crate::memory::{RemoteMemory, c_text, records};
 use crate::names::method_names;
@@ -13,6 +13,8 @@ use crate::names::method_names;
 const HEADERS_AT_ONCE: usize = 4096;
 /// New blobs that a scan names at most, so that none takes long: the rest comes with the next one.
 const MOST_NEW: usize = 4096;
+/// Bytes of all names that are kept; blobs beyond have the name of their kind.
+const MOST_NAME_BYTES: usize = 64 << 20;
 /// Kinds of blobs, by pointer; a stub has a name of its own.
 const MOST_KINDS: usize = 4096;
 /// Of a kind's name, bytes.
@@ -59,8 +61,9 @@ impl CodeCache {
         let heaps = heaps(memory, &self.layout)?;
         let mut scan = Scan { regions: heaps.iter().map(|heap| heap.region).collect(), ..Scan::default() };
         let mut found = BTreeMap::new();
+        let mut blocks_left = MOST_BLOCKS;
         for heap in &heaps {
-            self.read_headers(memory, heap, &mut found);
+            blocks_left -= self.read_headers(memory, heap, blocks_left, &mut found);
         }
         let before = self.blobs.len();
         self.blobs.retain(|block, (header, _)| found.get(block) == Some(header));
@@ -79,20 +82,31 @@ impl CodeCache {
         self.blobs.values().map(|(_, blob)| blob)
     }
 
-    fn read_headers(&self, memory: &mut impl RemoteMemory, heap: &Heap, found: &mut BTreeMap<u64, BlobHeader>) {
+    /// Finds the blobs of a heap in its first blocks, of which it reads `most`. Returns how many blocks it read.
+    fn read_headers(
+        &self,
+        memory: &mut impl RemoteMemory,
+        heap: &Heap,
+        most: usize,
+        found: &mut BTreeMap<u64, BlobHeader>,
+    ) -> usize {
         let mut bytes = Vec::new();
-        for blocks in heap.block_starts(memory).chunks(HEADERS_AT_ONCE) {
+        let starts = heap.block_starts(memory, most);
+        for blocks in starts.chunks(HEADERS_AT_ONCE) {
             let records = records(memory, blocks, self.layout.blob.bytes(), &mut bytes);
             let header =
                 |(&block, record): (&u64, &[u8])| Some((block, self.layout.blob.header(record, block, heap.region)?));
             found.extend(blocks.iter().zip(records).filter_map(header));
         }
+        starts.len()
     }
 
     fn name(&mut self, memory: &mut impl RemoteMemory, new: &[(u64, BlobHeader)]) -> Vec<CodeBlob> {
         self.read_kinds(memory, new);
         let kind = |header: &BlobHeader| self.kinds.get(&header.kind).map_or("", String::as_str);
-        let method = |header: &BlobHeader| if is_compiled(kind(header)) { header.method } else { 0 };
+        let kept_bytes: usize = self.blobs().map(|blob| blob.name.len()).sum();
+        let is_named = |header: &BlobHeader| kept_bytes < MOST_NAME_BYTES && is_compiled(kind(header));
+        let method = |header: &BlobHeader| if is_named(header) { header.method } else { 0 };
         let methods: Vec<u64> = new.iter().map(|(_, header)| method(header)).filter(|method| *method != 0).collect();
         let mut names = method_names(memory, &self.layout, &methods).into_iter();
         let mut named = |&(block, header): &(u64, BlobHeader)| {
@@ -168,6 +182,30 @@ mod tests {
         let (_, old) = scanned(&ExampleJvm::default());
         let (_, new) = scanned(&ExampleJvm { is_new: true, ..ExampleJvm::default() });
         assert_eq!(old.appeared, new.appeared);
+    }
+
+    #[test]
+    fn names_are_kept_up_to_a_bound() {
+        let jvm = ExampleJvm::default();
+        let (mut cache, _) = scanned(&jvm);
+        let (_, interpreter) = cache.blobs.values_mut().next().expect("the interpreter");
+        interpreter.name = "x".repeat(MOST_NAME_BYTES);
+        let replaced = cache.scan(&mut ExampleJvm { frame_words: 9, ..jvm }.memory()).expect("heaps");
+        assert_eq!(replaced.appeared.iter().map(|blob| blob.name.as_str()).collect::<Vec<_>>(), ["nmethod"]);
+    }
+
+    #[test]
+    fn all_heaps_together_are_bounded() {
+        let many = ExampleJvm { heaps: 16, heap_bytes: 1 << 27, ..ExampleJvm::default() };
+        let mut memory = many.memory();
+        let mut cache = CodeCache::open(&mut memory, &exports()).expect("a description");
+        cache.scan(&mut memory).expect("heaps");
+        // A byte for each segment of 128 bytes, and a header of 56 bytes for each block.
+        assert!(memory.asked_bytes() < (16 << 20) + 60 * MOST_BLOCKS, "{} bytes read", memory.asked_bytes());
+        let mut memory = ExampleJvm { heap_bytes: 1 << 28, ..many }.memory();
+        let mut cache = CodeCache::open(&mut memory, &exports()).expect("a description");
+        let scanned = cache.scan(&mut memory).map(|scan| scan.appeared);
+        assert_eq!(scanned, Err(Error::Implausible { what: "the size of the code heaps" }));
     }
 
     #[test]

@@ -5,9 +5,10 @@ use crate::memory::RemoteMemory;
 
 /// Where the memory begins.
 const BASE: u64 = 0x10000;
-const HEAP: u64 = BASE + 0x2000;
-const HEAP_BYTES: u64 = 0x1000;
-const SEGMENT_MAP: u64 = BASE + 0x1f00;
+const HEAP: u64 = BASE + 0x1400;
+const SEGMENT_MAP: u64 = BASE + 0x1380;
+/// Behind the last block of the heap.
+const END: u64 = HEAP + 0x140;
 const SEGMENT_SHIFT: u64 = 7;
 /// What the compiled method is called.
 pub const METHOD: &str = "com.example.Pool.take";
@@ -26,11 +27,15 @@ pub struct ExampleJvm {
     pub is_used: bool,
     /// Whether the structures are those since JDK 23.
     pub is_new: bool,
+    /// How often it has its heap.
+    pub heaps: u32,
+    /// How large that is, bytes.
+    pub heap_bytes: u64,
 }
 
 impl Default for ExampleJvm {
     fn default() -> Self {
-        Self { frame_words: 6, is_used: true, is_new: false }
+        Self { frame_words: 6, is_used: true, is_new: false, heaps: 1, heap_bytes: 0x1000 }
     }
 }
 
@@ -42,17 +47,16 @@ impl ExampleJvm {
 
     /// The bytes of its memory.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut image =
-            Image { bytes: vec![0; (HEAP + HEAP_BYTES - BASE) as usize], next: BASE + 8 * EXPORTS.len() as u64 };
+        let mut image = Image { bytes: vec![0; (END - BASE) as usize], next: BASE + 8 * EXPORTS.len() as u64 };
         self.describe(&mut image);
-        let heap = image.words(&[HEAP, HEAP + HEAP_BYTES, SEGMENT_MAP, SEGMENT_SHIFT]);
-        let data = image.words(&[heap]);
-        let array = image.words(&[1, data]);
+        let heap = image.words(&[HEAP, HEAP + self.heap_bytes, SEGMENT_MAP, SEGMENT_SHIFT]);
+        let data = image.words(&vec![heap; self.heaps as usize]);
+        let array = image.words(&[u64::from(self.heaps), data]);
         let heaps = image.words(&[array]);
         let place = image.place_of_heaps();
         image.put(place, heaps);
         let marks = [0, 1, 0, 1, 2, 3].into_iter().chain(std::iter::repeat(0xff));
-        for (segment, mark) in (0..HEAP_BYTES >> SEGMENT_SHIFT).zip(marks) {
+        for (segment, mark) in (0..(self.heap_bytes >> SEGMENT_SHIFT).min(HEAP - SEGMENT_MAP)).zip(marks) {
             image.put_byte(SEGMENT_MAP + segment, mark);
         }
         let interpreter = image.text("Interpreter");
@@ -171,26 +175,37 @@ impl Image {
     }
 }
 
-/// Memory of which only some is there.
+/// Memory of which only some is there, twice: from its beginning on, and at the end of all memory, where sums overflow.
 #[derive(Clone, Debug)]
 pub struct ExampleMemory {
     bytes: Vec<u8>,
+    asked_bytes: usize,
 }
 
 impl ExampleMemory {
     /// `bytes` where [`exports`] says that the JVM's variables lie.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes }
+        Self { bytes, asked_bytes: 0 }
+    }
+
+    /// How many bytes were read so far, whether they are there or not.
+    pub fn asked_bytes(&self) -> usize {
+        self.asked_bytes
     }
 
     fn piece(&self, address: u64, length: usize) -> Option<&[u8]> {
-        let at = usize::try_from(address.checked_sub(BASE)?).ok()?;
+        let from_end = usize::try_from(u64::MAX - address).ok().and_then(|distance| distance.checked_add(1));
+        let at = match from_end.and_then(|distance| self.bytes.len().checked_sub(distance)) {
+            Some(at) => at,
+            None => usize::try_from(address.checked_sub(BASE)?).ok()?,
+        };
         self.bytes.get(at..at.checked_add(length)?)
     }
 }
 
 impl RemoteMemory for ExampleMemory {
     fn read_pieces(&mut self, pieces: &[(u64, usize)]) -> Vec<u8> {
+        self.asked_bytes += pieces.iter().map(|(_, length)| length).sum::<usize>();
         let read = |&(address, length): &(u64, usize)| match self.piece(address, length) {
             Some(bytes) => bytes.to_vec(),
             None => vec![0; length],

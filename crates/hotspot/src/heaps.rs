@@ -7,12 +7,12 @@ use crate::memory::{RemoteMemory, number_at, word_at};
 
 /// A code cache has three heaps, or one.
 const MOST_HEAPS: u32 = 16;
-/// More of a heap is not believed: a code cache has 2 GiB at most.
+/// More is not believed of all heaps: a code cache has 2 GiB at most.
 const MOST_HEAP_BYTES: u64 = 1 << 31;
 /// Segments have 64 or 128 bytes.
 const SEGMENT_SHIFTS: std::ops::RangeInclusive<u32> = 6..=12;
-/// Blocks of a heap that are looked at; the largest programs seen have 30,000.
-const MOST_BLOCKS: usize = 400_000;
+/// Blocks of all heaps that are looked at; the largest programs seen have 30,000.
+pub const MOST_BLOCKS: usize = 400_000;
 /// Read at once of a segment map.
 const MAP_PIECE_BYTES: usize = 64 << 10;
 
@@ -44,7 +44,12 @@ pub fn heaps(memory: &mut impl RemoteMemory, layout: &Layout) -> Result<Vec<Heap
         return Err(Error::Implausible { what: "the number of code heaps" });
     }
     let data = word_at(memory, array.wrapping_add(layout.array_data));
-    (0..u64::from(count)).map(|index| heap(memory, layout, data.wrapping_add(index * 8))).collect()
+    let heaps: Vec<Heap> =
+        (0..u64::from(count)).map(|index| heap(memory, layout, data.wrapping_add(index * 8))).collect::<Result<_>>()?;
+    if heaps.iter().map(|heap| heap.region.end - heap.region.start).sum::<u64>() > MOST_HEAP_BYTES {
+        return Err(Error::Implausible { what: "the size of the code heaps" });
+    }
+    Ok(heaps)
 }
 
 fn heap(memory: &mut impl RemoteMemory, layout: &Layout, place: u64) -> Result<Heap> {
@@ -62,8 +67,8 @@ fn heap(memory: &mut impl RemoteMemory, layout: &Layout, place: u64) -> Result<H
 }
 
 impl Heap {
-    /// Where blocks begin, used or free, ascending.
-    pub fn block_starts(&self, memory: &mut impl RemoteMemory) -> Vec<u64> {
+    /// Where `most` blocks begin, used or free, ascending.
+    pub fn block_starts(&self, memory: &mut impl RemoteMemory, most: usize) -> Vec<u64> {
         let segments = ((self.region.end - self.region.start) >> self.segment_shift) as usize;
         let pieces: Vec<_> = (0..segments)
             .step_by(MAP_PIECE_BYTES)
@@ -71,9 +76,6 @@ impl Heap {
             .collect();
         let map = memory.read_pieces(&pieces);
         let begins = map.iter().enumerate().filter(|(_, mark)| **mark == 0);
-        begins
-            .map(|(segment, _)| self.region.start + ((segment as u64) << self.segment_shift))
-            .take(MOST_BLOCKS)
-            .collect()
+        begins.map(|(segment, _)| self.region.start + ((segment as u64) << self.segment_shift)).take(most).collect()
     }
 }
