@@ -93,6 +93,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-unwind",
             "dwell-probes",
             "dwell-pt",
+            "dwell-goroutines",
             "dwell-hotspot",
             "dwell-itt-wire",
             "dwell-machine",
