@@ -216,7 +216,11 @@ sentences! {
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
+    MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
+    MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
+    QUEUED_WAITS = "queued-waits", "Waits of {wait} are because of that, most of them: {chain}.",
+        "これによる待機は {wait} で、最も長いのは: {chain}。";
     ADVICE_CPUS_TAKEN = "advice-cpus-taken",
         "Measure again on a quiet machine. Where the neighbours stay: give the program CPUs of its own (taskset, a cpuset, CPU requests), or lower the others' weight (nice, cpu.weight, SCHED_IDLE).",
         "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。";
@@ -228,6 +232,7 @@ sentences! {
         "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
+    ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_WAITED_UNDER_LOCK = "advice-waited-under-lock", "Do not wait while others need {label}: take the call out of the locked region, or release it before.",

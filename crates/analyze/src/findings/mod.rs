@@ -135,6 +135,9 @@ pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
 /// Id of the finding on short waits for one object. The summary leaves it out where a cause explains these waits.
 pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;
 
+/// Id of the finding on one thread that works alone. The summary leaves it out where a cause tells the same.
+pub const SINGLE_THREADED_PHASE: &str = single_threaded::SINGLE_THREADED_PHASE.id;
+
 /// Why waits on a socket are long comes before the counters that only tell which are.
 fn cause_first(findings: &mut [(&'static FindingDef, Finding)]) {
     for at in 0..findings.len() {

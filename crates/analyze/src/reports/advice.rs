@@ -2,7 +2,6 @@
 
 use dwell_view::{Prose, Sentence, Word};
 
-use crate::reports::cause_words::is_of_the_end;
 use crate::sentences::say;
 use crate::study::explain::{Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RootCause};
 
@@ -31,6 +30,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         }
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+        (CauseKind::Slept, None) if root.meanwhile.is_some() => say!(ADVICE_POLLED),
         (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_SLEPT)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
@@ -44,7 +44,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
-            None if is_of_the_end(root) => say!(ADVICE_END_TIMED_OUT),
+            None if root.is_of_the_end() => say!(ADVICE_END_TIMED_OUT),
             None => say!(ADVICE_TIMED_OUT),
         },
         (CauseKind::Device, _) if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),

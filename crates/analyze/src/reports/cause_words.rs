@@ -4,10 +4,12 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::study::explain::{Cause, CauseKind, Explanation, Link, NOTHING, RootCause};
+use crate::study::explain::{Cause, CauseKind, Explanation, Link, Meanwhile, NOTHING, RootCause, wait_place};
 
 /// Part of a cause's time from which one more place that calls is named.
 const CALLER_SHARE: f64 = 0.1;
+/// Functions in a row that call a wait, at most.
+const CALLERS: usize = 3;
 /// Links of a chain in a line.
 const LINKS: usize = 4;
 
@@ -27,7 +29,7 @@ pub fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
 
 /// What the cause is, with its numbers.
 pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
-    if is_of_the_end(root) {
+    if root.is_of_the_end() {
         return cause_of_the_end(fold, explanation, root);
     }
     let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
@@ -74,12 +76,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, explanation, root))
-}
-
-/// Whether the program's end waited for it, and nobody else was delayed.
-pub fn is_of_the_end(root: &RootCause) -> bool {
-    root.wait_ns == 0 || root.cause.no_work
+    Prose::from(sentence).and(called_by(fold, root)).and(slept_within(fold, explanation, root))
 }
 
 /// What the program's end waited for, and nobody else did.
@@ -100,15 +97,42 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
-    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, explanation, root))
+    let text = Prose::from(sentence).and(called_by(fold, root)).and(slept_within(fold, explanation, root));
+    text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 
-/// The functions that call the place, those with a part of it.
-fn called_by(root: &RootCause) -> Option<Sentence> {
+/// What others did while it slept again and again.
+fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Sentence {
+    let (who, place, time) = (explanation.names.role(others.role), others.place.as_str(), Word::Ns(others.ns));
+    match others.slept {
+        true => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
+        false => say!(MEANWHILE_RAN, who = who, place = place, time = time),
+    }
+}
+
+/// The functions that call the place, those with a part of it; where a wait has only one, those that called that, too: it may wait for
+/// many things.
+fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let whole_ns = root.wait_ns.max(root.path_ns) as f64;
     let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns;
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
-    (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
+    let callers = match callers.as_slice() {
+        [] => return None,
+        [caller] if root.cause.kind != CauseKind::Ran => callers_from(fold, root, caller).join(" <- "),
+        callers => callers.join(", "),
+    };
+    Some(say!(CAUSE_CALLED_BY, callers = callers))
+}
+
+/// The functions of the program from `caller` outwards, as they are where the cause was for longest.
+fn callers_from(fold: &Fold<'_>, root: &RootCause, caller: &str) -> Vec<String> {
+    let path = wait_place(fold.trace, &fold.stacks, root.stack).path;
+    let outwards = path.into_iter().rev().map(|(function, _)| function);
+    let mut callers: Vec<String> = outwards.skip_while(|function| function != caller).take(CALLERS).collect();
+    if callers.is_empty() {
+        callers.push(caller.to_owned());
+    }
+    callers
 }
 
 /// All of it.
@@ -147,7 +171,11 @@ fn slept_within(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootC
         return None;
     }
     let function = |stack| fold.stacks.function_name(fold.stacks.function(stack));
-    let mut inside = fold.stacks.whole_chain(root.stack).map(function).take_while(|name| !root.at.starts_with(name));
+    let mut inside = fold
+        .stacks
+        .whole_chain(root.stack)
+        .map(function)
+        .take_while(|name| !root.at.starts_with(name.trim_end_matches("::{{closure}}")));
     let function = inside.find(|name| explanation.names.is_sleep_function(name))?;
     Some(say!(CAUSE_SLEPT_WITHIN, function = function))
 }

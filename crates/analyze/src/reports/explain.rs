@@ -7,7 +7,7 @@ use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
 use crate::reports::account::account;
 use crate::reports::advice::advice;
-use crate::reports::cause_words::{brief, cause, chain_text, is_of_the_end, link_text, paragraph};
+use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::sentences::{def, say};
@@ -96,8 +96,17 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
 enum CauseRow<'e> {
     /// Why threads waited.
     Wait(&'e RootCause),
-    /// Why they were ready and had no CPU: by the account of the run queue, its time, ns.
-    Queue(QueueCause, u64),
+    /// Why they were ready and had no CPU.
+    Queue(QueueRow<'e>),
+}
+
+/// Why threads were ready and had no CPU.
+struct QueueRow<'e> {
+    cause: QueueCause,
+    /// Time in run queues, by their account, ns.
+    ns: u64,
+    /// Waits for those who were there, where they have no rows of their own.
+    waits: Vec<&'e RootCause>,
 }
 
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
@@ -110,8 +119,8 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
         delay_ns(root) >= least.max(1) || is_of_end
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
-    let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !is_of_the_end(root)).collect();
-    roots.retain(|root| !is_of_the_end(root) || !delaying.iter().any(|other| is_same_to_reader(root, other)));
+    let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
+    roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
@@ -145,7 +154,7 @@ fn on_path_alone(root: &RootCause) -> u64 {
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.
-fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<CauseRow<'static>> {
+fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<CauseRow<'e>> {
     let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
     let least_ns = (OWN_QUEUE_SHARE * running_ns as f64) as u64;
     let part = |cause: QueueCause| {
@@ -155,9 +164,16 @@ fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<CauseRow<'s
             QueueReason::OwnThreads if queue.own_ns < least_ns => 0,
             QueueReason::OwnThreads => queue.own_ns,
         };
-        (ns > 0).then_some(CauseRow::Queue(cause, ns))
+        (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
     queue_causes(fold).into_iter().filter_map(part).collect()
+}
+
+impl QueueRow<'_> {
+    /// Whether the program's own threads had the CPUs.
+    fn is_own(&self) -> bool {
+        self.cause.reason == QueueReason::OwnThreads
+    }
 }
 
 impl CauseRow<'_> {
@@ -166,7 +182,7 @@ impl CauseRow<'_> {
         match self {
             CauseRow::Wait(root) if root.cause.no_work => on_path_alone(root),
             CauseRow::Wait(root) => root.wait_ns.max(on_path_alone(root)),
-            CauseRow::Queue(.., ns) => *ns,
+            CauseRow::Queue(queue) => queue.ns,
         }
     }
 
@@ -174,20 +190,21 @@ impl CauseRow<'_> {
     fn is_of_program(&self) -> bool {
         match self {
             CauseRow::Wait(root) => root.cause.kind != CauseKind::RunQueue || root.cause.behind != NOTHING,
-            CauseRow::Queue(cause, _) => cause.reason == QueueReason::OwnThreads,
+            CauseRow::Queue(queue) => queue.is_own(),
         }
     }
 
     fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
         match self {
             CauseRow::Wait(root) => row(fold, explanation, root),
-            CauseRow::Queue(cause, ns) => queue_row(fold, explanation, cause, *ns),
+            CauseRow::Queue(queue) => queue_row(fold, explanation, queue),
         }
     }
 }
 
 /// The row of a wait for CPUs.
-fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, cause: &QueueCause, ns: u64) -> Row {
+fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<'_>) -> Row {
+    let (cause, ns) = (&row.cause, row.ns);
     let queue = &explanation.run_queue;
     let (subject, place) = (cause.subject.as_str(), fold.stacks.place(cause.stack));
     let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
@@ -196,7 +213,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, cause: &QueueCa
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
         QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
     };
-    let text = Prose::from(sentence).then(cause.evidence.clone());
+    let text = Prose::from(sentence).then(cause.evidence.clone()).and(waits_for_queued(explanation, &row.waits));
     Row {
         depth: 0,
         values: vec![
@@ -220,6 +237,41 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, cause: &QueueCa
     }
 }
 
+/// What waits for threads in run queues add up to, and the largest chain of them.
+fn waits_for_queued(explanation: &Explanation<'_, '_>, roots: &[&RootCause]) -> Option<Sentence> {
+    let most = roots.iter().max_by_key(|root| root.wait_ns)?;
+    let (chain, _) = most.chains.first()?;
+    let wait_ns = roots.iter().map(|root| root.wait_ns).sum();
+    Some(say!(QUEUED_WAITS, wait = Word::Ns(wait_ns), chain = chain_text(explanation, most.askers(chain))))
+}
+
+/// Puts waits for threads in run queues to the reason why these were there: for a reader that is one cause.
+fn with_reasons<'e>(told: Vec<CauseRow<'e>>) -> Vec<CauseRow<'e>> {
+    let reason_of = |row: &CauseRow<'_>| match row {
+        CauseRow::Wait(root) if root.cause.kind == CauseKind::RunQueue => Some(root.cause.behind != NOTHING),
+        _ => None,
+    };
+    let has = |told: &[CauseRow<'_>], own: bool| {
+        let is = |row: &&CauseRow<'_>| matches!(row, CauseRow::Queue(queue) if queue.is_own() == own);
+        told.iter().filter(is).count() > 0
+    };
+    let reasons = [has(&told, false), has(&told, true)];
+    let (waits, mut rest): (Vec<_>, Vec<_>) =
+        told.into_iter().partition(|row| reason_of(row).is_some_and(|own| reasons[usize::from(own)]));
+    for wait in waits {
+        let CauseRow::Wait(root) = wait else { continue };
+        let own = root.cause.behind != NOTHING;
+        let reason = rest.iter_mut().find_map(|row| match row {
+            CauseRow::Queue(queue) if queue.is_own() == own => Some(queue),
+            _ => None,
+        });
+        if let Some(queue) = reason {
+            queue.waits.push(root);
+        }
+    }
+    rest
+}
+
 /// What the summary says: the largest causes, and the account of the threads' time.
 pub struct InSummary {
     /// The causes; what else there is to say are its notes.
@@ -233,7 +285,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
-    let told = cause_rows(fold, &explanation, least);
+    let told = with_reasons(cause_rows(fold, &explanation, least));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
     view.rows = told[..shown].iter().map(|told| told.row(fold, &explanation)).collect();
@@ -278,7 +330,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Text(names.role(root.cause.role).to_owned()),
             Value::Text(root.cause.kind.id().into()),
             text(&root.at),
-            Value::Ns(if is_of_the_end(root) { 0 } else { root.wait_ns }),
+            Value::Ns(if root.is_of_the_end() { 0 } else { root.wait_ns }),
             Value::Ns(delay_ns(root)),
             Value::Fraction(delay_ns(root) as f64 / explanation.elapsed_ns.max(1) as f64),
             if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },

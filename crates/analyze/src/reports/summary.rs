@@ -6,7 +6,7 @@ use dwell_view::{Column, Row, Value, View};
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
 use crate::engine::target::target_concurrency;
-use crate::findings;
+use crate::findings::{self, Finding};
 use crate::measure::utilization::total;
 use crate::question::error::QueryError;
 use crate::question::query::Query;
@@ -14,6 +14,7 @@ use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
+use crate::study::explain::CauseKind;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
 use crate::tables::notes::notes_of_summary;
@@ -211,8 +212,32 @@ fn findings_beside(fold: &Fold<'_>, causes: &View) -> View {
     };
     let chains: Vec<String> = causes.rows.iter().map(links).collect();
     let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
-    let is_told = |def: &FindingDef, subject: &str| def.id == findings::FINE_GRAINED_WAITS && of_cause(subject);
-    findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, &finding.subject)).collect())
+    let ran = functions_that_ran(causes);
+    let is_told = |def: &FindingDef, finding: &Finding| match (def.id, finding.during) {
+        (findings::FINE_GRAINED_WAITS, _) => of_cause(&finding.subject),
+        // That others waited meanwhile is the same, seen from the other side.
+        (findings::SINGLE_THREADED_PHASE, Some((from, to))) => {
+            ran.iter().any(|(function, wall_ns)| *function == finding.subject && 2 * wall_ns >= to - from)
+        }
+        _ => false,
+    };
+    findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, finding)).collect())
+}
+
+/// The functions that causes say threads ran, each with the time in which that delayed anybody, ns.
+fn functions_that_ran(causes: &View) -> Vec<(String, u64)> {
+    let column = |id: &str| causes.columns.iter().position(|column| column.id == id);
+    let (Some(kind), Some(place), Some(wall)) = (column("kind"), column("place"), column("wall_ns")) else {
+        return Vec::new();
+    };
+    let function = |at: &str| at.rsplit_once(" (").map_or(at, |(function, _)| function).to_owned();
+    let ran = |row: &Row| match (row.values.get(kind)?, row.values.get(place)?, row.values.get(wall)?) {
+        (Value::Text(kind), Value::Text(at), Value::Ns(wall_ns)) if kind == CauseKind::Ran.id() => {
+            Some((function(at), *wall_ns))
+        }
+        _ => None,
+    };
+    causes.rows.iter().filter_map(ran).collect()
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

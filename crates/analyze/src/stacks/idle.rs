@@ -207,6 +207,12 @@ const PATTERNS: &[Pattern] = &[
             "*runtime/*syscall.EpollWait",
         ],
     },
+    // Erlang: a scheduler without a process to run, and the threads that poll or handle signals.
+    Pattern {
+        types: &[],
+        place: StackPlace::Near,
+        functions: &["erts_schedule", "erts_sys_main_thread", "erts_check_io*", "erts_poll_wait*"],
+    },
     // The JVM's own threads without work.
     Pattern {
         types: &[],

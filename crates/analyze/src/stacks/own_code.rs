@@ -76,6 +76,10 @@ pub const STANDARD_NAMES: &[&str] = &[
     "net.(*",
     "sync.",
     "time.Sleep",
+    // OCaml's runtime and standard library.
+    "caml_",
+    "camlStdlib__",
+    "camlThread__",
 ];
 /// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
 pub const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];

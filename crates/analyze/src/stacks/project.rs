@@ -1,11 +1,19 @@
-//! The folder of a program's own sources, which its places need not repeat.
+//! Which sources are a program's own and which a package's, and the folder of its own, which its places need not repeat.
 
 use std::iter::zip;
 
-/// Where what others wrote lies, though it is compiled into the program or loaded by it.
-const FOREIGN: &[&str] =
-    &["/.cargo/registry/", "/.cargo/git/", "/go/pkg/mod/", "/site-packages/", "/dist-packages/", "/node_modules/"];
-/// The same from the root on.
+/// Where packages lie that others wrote, though they are compiled into the program or loaded by it.
+const PACKAGES: &[&str] = &[
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/go/pkg/mod/",
+    "/site-packages/",
+    "/dist-packages/",
+    "/node_modules/",
+    "/gems/",
+    "/.m2/repository/",
+];
+/// Where other sources lie that are not the program's own, from the root on.
 const FOREIGN_ROOTS: &[&str] = &["/usr/", "/build/", "/rustc/"];
 
 /// The deepest folder that all of the files lie in that are the program's own, with the slash at its end; empty where they
@@ -16,8 +24,21 @@ pub fn project_of<'t>(files: impl Iterator<Item = &'t str>) -> &'t str {
     if shared.len() > 1 { shared } else { "" }
 }
 
+/// Whether the file is a package's, which others wrote: `/root/.cargo/registry/src/…`, `/srv/venv/lib/python3.11/site-packages/…`; or
+/// the script that starts a package's program, `/srv/venv/bin/celery`.
+pub fn is_of_package(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let is_launcher = file.contains("/bin/") && !name.contains('.');
+    is_launcher || is_in_packages(file)
+}
+
+/// Whether the file, a source or a library, lies where packages lie.
+pub fn is_in_packages(path: &str) -> bool {
+    PACKAGES.iter().any(|part| path.contains(part))
+}
+
 fn is_foreign(file: &str) -> bool {
-    FOREIGN_ROOTS.iter().any(|root| file.starts_with(root)) || FOREIGN.iter().any(|part| file.contains(part))
+    FOREIGN_ROOTS.iter().any(|root| file.starts_with(root)) || is_of_package(file)
 }
 
 fn folder(file: &str) -> &str {
@@ -48,6 +69,21 @@ mod tests {
         assert_eq!(project(&["/home/me/appl/a.c", "/home/me/app/b.c"]), "/home/me/");
         assert_eq!(project(&["/home/me/.cargo/registry/src/x/y.rs", "/home/me/app/b.rs"]), "/home/me/app/");
         assert_eq!(project(&["/app/ä/a.c", "/app/ö/b.c"]), "/app/");
+    }
+
+    #[test]
+    fn packages_and_what_starts_them_are_not_the_programs_own() {
+        for file in [
+            "/root/.cargo/registry/src/index-1/tokio-1.0.0/src/park.rs",
+            "/srv/venv/lib/python3.11/site-packages/celery/app.py",
+            "/srv/venv/bin/celery",
+            "/srv/shop/node_modules/pg/index.js",
+        ] {
+            assert!(is_of_package(file), "{file}");
+        }
+        for file in ["/srv/shop/app.py", "/srv/shop/bin/run.py", "src/main.rs", ""] {
+            assert!(!is_of_package(file), "{file}");
+        }
     }
 
     #[test]

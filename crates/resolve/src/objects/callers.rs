@@ -97,7 +97,8 @@ impl<'a> StackFrames<'a> {
         let called = || frames().any(|frame| !named(&frame)).then(|| frames().take_while(named).filter(runtime).last());
         let site = frames().find(own).or_else(|| frames().find(interpreted));
         let site = site.or_else(|| called().flatten()).or_else(|| frames().find(runtime))?;
-        Some(self.frames.function[site].as_str())
+        // The line tells which of the closures in a function waits.
+        Some(self.frames.function[site].trim_end_matches("::{{closure}}"))
     }
 
     /// A hash of the place of a wait that is the same in every run of the same files.

@@ -10,6 +10,9 @@ const SELF_SHARE: f64 = 0.2;
 /// Part of a function's time in one that it calls, from which on that one is a group of its own.
 const CALLEE_SHARE: f64 = 0.1;
 
+/// Part of a group's time in one innermost function, from which on the group is called by that.
+const INNERMOST_SHARE: f64 = 0.8;
+
 /// A cause with its place and time.
 #[derive(Clone, Copy)]
 pub struct CauseAt<'p> {
@@ -22,6 +25,7 @@ pub struct CauseAt<'p> {
 }
 
 /// Causes that are one for a reader.
+#[derive(Default)]
 pub struct CauseGroup<'p> {
     /// Where: `function (file:line)`, the line with most of the time.
     pub at: String,
@@ -51,7 +55,32 @@ pub fn by_function(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
             groups.push(group_at(rest, depth));
         }
     }
-    groups
+    of_one_function(groups)
+}
+
+/// What runs in one function is one group, however it is reached.
+fn of_one_function(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
+    let mut of_function: Vec<(String, Vec<CauseGroup<'_>>)> = Vec::new();
+    for group in groups {
+        let function = group.at.rsplit_once(" (").map_or(group.at.as_str(), |(function, _)| function).to_owned();
+        match of_function.iter_mut().find(|(known, _)| *known == function) {
+            Some((_, alike)) => alike.push(group),
+            None => of_function.push((function, vec![group])),
+        }
+    }
+    of_function.into_iter().map(|(_, alike)| merged(alike)).collect()
+}
+
+/// The groups as one: its place is that of the largest.
+fn merged(mut groups: Vec<CauseGroup<'_>>) -> CauseGroup<'_> {
+    groups.sort_by_key(|group| std::cmp::Reverse(sum(&group.causes)));
+    let mut rest = groups.into_iter();
+    let mut whole = rest.next().unwrap_or_default();
+    for group in rest {
+        group.callers.iter().for_each(|(caller, ns)| add(&mut whole.callers, caller, *ns));
+        whole.causes.extend(group.causes);
+    }
+    whole
 }
 
 /// Groups causes by place, whoever calls it.
@@ -86,8 +115,18 @@ fn split_by_callee(causes: Vec<CauseAt<'_>>, depth: usize) -> (Vec<CauseAt<'_>>,
     (own, callees.into_values().collect())
 }
 
-/// The group of causes that have the first `depth` functions of their paths in common.
+/// The group of causes that have the first `depth` functions of their paths in common: named after the last of them, or after the
+/// one in which nearly all of the time is, however many ways lead there.
 fn group_at(causes: Vec<CauseAt<'_>>, depth: usize) -> CauseGroup<'_> {
+    let whole = sum(&causes);
+    let last = |cause: &CauseAt<'_>| cause.place.path.last().map_or("", |(function, _)| function.as_str()).to_owned();
+    let mut innermost: Vec<(String, u64)> = Vec::new();
+    causes.iter().for_each(|cause| add(&mut innermost, &last(cause), cause.ns));
+    let is_most =
+        |(function, ns): &&(String, u64)| !function.is_empty() && *ns as f64 >= INNERMOST_SHARE * whole as f64;
+    if let Some((function, _)) = innermost.iter().find(is_most) {
+        return innermost_group(causes, function);
+    }
     let mut lines: Vec<(String, u64)> = Vec::new();
     let mut callers: Vec<(String, u64)> = Vec::new();
     for CauseAt { place, ns, .. } in &causes {
@@ -96,6 +135,20 @@ fn group_at(causes: Vec<CauseAt<'_>>, depth: usize) -> CauseGroup<'_> {
         add(&mut lines, line, *ns);
         if let Some((caller, _)) = depth.checked_sub(2).and_then(|caller| place.path.get(caller)) {
             add(&mut callers, caller, *ns);
+        }
+    }
+    let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
+    CauseGroup { at, causes, callers }
+}
+
+/// The group of causes of which nearly all are in `function`.
+fn innermost_group<'p>(causes: Vec<CauseAt<'p>>, function: &str) -> CauseGroup<'p> {
+    let (mut lines, mut callers) = (Vec::new(), Vec::new());
+    let is_in = |place: &CodePlace| place.path.last().is_some_and(|(name, _)| name == function);
+    for CauseAt { place, ns, .. } in causes.iter().filter(|cause| is_in(cause.place)) {
+        add(&mut lines, if function.starts_with('[') { function } else { &place.at }, *ns);
+        if !place.caller().is_empty() {
+            add(&mut callers, place.caller(), *ns);
         }
     }
     let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
@@ -139,6 +192,19 @@ mod tests {
     fn a_function_that_hands_on_is_not_named() {
         let groups = groups_of(&[("loop:1>parse:5", 40), ("loop:2>store:7", 55), ("loop:3", 3), ("loop:4>log:8", 2)]);
         assert_eq!(groups, [("store:7".into(), 55), ("parse:5".into(), 40), ("loop:3".into(), 5)]);
+    }
+
+    #[test]
+    fn a_function_that_is_reached_in_two_ways_is_one() {
+        let groups = groups_of(&[("loop:1>left:5>spin:7", 40), ("loop:2>right:6>spin:7", 55), ("loop:3>log:8", 30)]);
+        assert_eq!(groups, [("spin:7".into(), 95), ("log:8".into(), 30)]);
+    }
+
+    #[test]
+    fn many_ways_to_one_function_are_called_by_that() {
+        let paths: Vec<String> = (0..20).map(|number| format!("main:1>join:{number}>half{number}:1>spin:2")).collect();
+        let runs: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 5)).collect();
+        assert_eq!(groups_of(&runs), [("spin:2".to_owned(), 100)]);
     }
 
     #[test]

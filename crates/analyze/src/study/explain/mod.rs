@@ -15,6 +15,7 @@ mod dialogues;
 mod found;
 mod gil_turns;
 mod key_facts;
+mod meanwhile;
 mod names;
 mod paced_waits;
 mod places;
@@ -37,7 +38,10 @@ pub use self::account::Account;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
+pub use self::meanwhile::Meanwhile;
+use self::meanwhile::meanwhile;
 pub use self::names::{Contention, Names};
+pub use self::places::wait_place;
 pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
@@ -50,6 +54,9 @@ use crate::question::windows::{Windows, elapsed_ns};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::critical_path::last_thread;
+
+/// Sleeps that only the program's end waited for, of which it is told what others did meanwhile.
+const POLLERS: usize = 3;
 
 /// Where the time went.
 pub struct Explanation<'f, 't> {
@@ -146,8 +153,12 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     #[cfg(test)]
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
+    let mut causes = root_causes(&names, &chains, found);
+    for root in causes.iter_mut().filter(|root| root.is_of_the_end()).take(POLLERS) {
+        root.meanwhile = meanwhile(trace, &mut names, &root.cause);
+    }
     Explanation {
-        causes: root_causes(&names, &chains, found),
+        causes,
         names,
         accounts,
         demand_ns,

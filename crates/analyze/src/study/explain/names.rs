@@ -10,7 +10,7 @@ use dwell_store::{Trace, WordMap};
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
-use crate::study::explain::places::{CodePlace, place};
+use crate::study::explain::places::{CodePlace, run_place, wait_place};
 use crate::study::explain::roles::{filters, roles};
 use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
@@ -242,7 +242,7 @@ impl<'f, 't> Names<'f, 't> {
         if let Some(place) = self.place_of.get(&stack) {
             return *place;
         }
-        let mut found = place(self.trace, self.stacks, stack);
+        let mut found = wait_place(self.trace, self.stacks, stack);
         found.path.drain(..found.path.len().saturating_sub(2));
         if let [(_, line), _] = found.path.as_mut_slice() {
             line.clear();
@@ -258,7 +258,7 @@ impl<'f, 't> Names<'f, 't> {
         if let Some(known) = row.and_then(|row| self.run_place_of[row]) {
             return known;
         }
-        let number = self.number_of(place(self.trace, self.stacks, stack));
+        let number = self.number_of(run_place(self.trace, self.stacks, stack));
         let found = (number, self.collectors.are_at(self.stacks, stack));
         if let Some(row) = row {
             self.run_place_of[row] = Some(found);

@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::project::{is_in_packages, is_of_package};
 
 /// A place in a program.
 #[derive(Clone, Debug, Default)]
@@ -32,15 +33,32 @@ const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
 const LONGEST_NAME: usize = 72;
 
-/// The place of `stack`: the functions of the program; without one, those of its libraries; without one, the innermost function
-/// outside of the kernel.
-pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
+/// The place of `stack` at which a thread waits: where the program's own sources call what waits, not the package that does. Without
+/// such a function it is that of [`run_place`].
+pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
+    place(trace, stacks, stack, &|frame| {
+        !is_of_package(&trace.frames.file[frame]) && !is_in_packages(module(trace, frame))
+    })
+}
+
+/// The place of `stack` at which a thread runs: the functions of the program and of packages in it; without one, those of its libraries;
+/// without one, the innermost function outside of the kernel.
+pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
+    place(trace, stacks, stack, &|_| true)
+}
+
+/// The place of `stack`, in frames of the program that `are_first`, as far as there are any.
+fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn Fn(usize) -> bool) -> CodePlace {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
     let is_named = |stack: &StackId| function(trace, stacks, *stack).is_some_and(|name| !name.starts_with(NO_FILE));
     let of_library = |stack: &&StackId| stacks.is_own(**stack) && is_named(stack);
     let of_program = |stack: &&StackId| of_library(stack) && !is_library(trace, stacks, **stack);
     let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
+    let comes_first = |stack: &StackId| stacks.frame(*stack).is_some_and(are_first);
     let mut found: Vec<StackId> = chain.iter().filter(of_program).copied().collect();
+    if found.iter().any(comes_first) {
+        found.retain(comes_first);
+    }
     if found.is_empty() {
         found = chain.iter().filter(of_library).copied().collect();
     }
@@ -80,9 +98,13 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
 fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let Some(frame) = stacks.frame(stack) else { return true };
     let function = &trace.frames.function[frame];
-    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
-    path.is_some_and(|path| LIBRARIES.iter().any(|folder| path.starts_with(folder)))
+    LIBRARIES.iter().any(|folder| module(trace, frame).starts_with(folder))
         || RUNTIMES.iter().any(|start| function.starts_with(start))
+}
+
+/// The path of the file that a frame's code is in; empty where it is in none.
+fn module(trace: &Trace, frame: usize) -> &str {
+    trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str)
 }
 
 fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
@@ -96,9 +118,9 @@ fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
     })
 }
 
-/// A function's name without the arguments of templates.
+/// A function's name without the arguments of templates, and without the closures in it: the line tells which.
 fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
-    let name = &trace.frames.function[stacks.frame(stack)?];
+    let name = trace.frames.function[stacks.frame(stack)?].trim_end_matches("::{{closure}}");
     let (mut short, mut depth) = (String::new(), 0usize);
     for (at, letter) in name.char_indices() {
         let opens =

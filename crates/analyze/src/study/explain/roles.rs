@@ -93,11 +93,19 @@ fn is_forked(trace: &Trace, process: usize) -> bool {
     !programs[process].is_empty() && programs[process] == programs[parent] && !has_own
 }
 
-/// The outermost function of the program on the thread's stacks.
+/// The outermost function of the program on most of the thread's first stacks: some lead through its start only in part.
 fn start_function(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Option<String> {
     let events = trace.events();
     let rows = events.off_cpu.of(thread).take(LOOKED_AT).map(|row| events.off_cpu_key(row).stack());
-    rows.filter_map(|stack| outermost(trace, stacks, stack)).next()
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for function in rows.filter_map(|stack| outermost(trace, stacks, stack)) {
+        match found.iter_mut().find(|(known, _)| *known == function) {
+            Some((_, times)) => *times += 1,
+            None => found.push((function, 1)),
+        }
+    }
+    // Of those that are there as often, the first.
+    found.into_iter().rev().max_by_key(|(_, times)| *times).map(|(function, _)| function)
 }
 
 /// What every thread begins with, whatever it does.
@@ -131,11 +139,32 @@ fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
     None
 }
 
-/// A function's name without arguments and templates.
+/// How long a start function's name is in a role, at most.
+const LONGEST_START: usize = 40;
+
+/// A function's name without arguments, templates and the closures in it; of a long one the last parts.
 fn short(name: &str) -> String {
+    let name = of_type(name);
+    let name = name.split("::{{closure}}").next().unwrap_or_default();
     let is_end = |(at, letter): &(usize, char)| *at > 0 && matches!(letter, '<' | '(' | '[');
     let end = name.char_indices().find(is_end).map_or(name.len(), |(at, _)| at);
-    name[..end].trim_end_matches(':').chars().take(40).collect()
+    let mut short = name[..end].trim_end_matches(':');
+    while short.chars().count() > LONGEST_START
+        && let Some((_, rest)) = short.split_once("::")
+    {
+        short = rest;
+    }
+    let lambda_ends = if short.ends_with("::{lambda") { "}" } else { "" };
+    short.chars().take(LONGEST_START).chain(lambda_ends.chars()).collect()
+}
+
+/// `<pool::Worker as task::Run>::run` is `pool::Worker::run`.
+fn of_type(name: &str) -> String {
+    let parts = name.strip_prefix('<').and_then(|rest| {
+        let (of_type, rest) = rest.split_once(" as ")?;
+        Some((of_type, rest.split_once(">::")?.1))
+    });
+    parts.map_or_else(|| name.to_owned(), |(of_type, method)| format!("{of_type}::{method}"))
 }
 
 #[cfg(test)]
@@ -194,6 +223,12 @@ mod tests {
     #[test]
     fn functions_are_short() {
         assert_eq!(short("std::thread::_Invoker<std::tuple<x> >::operator()"), "std::thread::_Invoker");
-        assert_eq!(short("main::{lambda()#1}::operator()() const"), "main::{lambda");
+        assert_eq!(short("main::{lambda()#1}::operator()() const"), "main::{lambda}");
+        assert_eq!(short("shop::parking::{{closure}}::{{closure}}"), "shop::parking");
+        assert_eq!(short("<pool::Worker as task::Run>::run::{{closure}}"), "pool::Worker::run");
+        assert_eq!(
+            short("<rayon_core::registry::DefaultSpawn as rayon_core::registry::ThreadSpawn>::spawn"),
+            "registry::DefaultSpawn::spawn"
+        );
     }
 }

@@ -7,6 +7,7 @@ use dwell_model::StackId;
 use crate::study::explain::call_paths::{CauseAt, CauseGroup, by_function, by_place};
 use crate::study::explain::chains::{Chains, NodeId, PATH};
 use crate::study::explain::found::{CauseId, FoundCauses};
+use crate::study::explain::meanwhile::Meanwhile;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
@@ -33,9 +34,16 @@ pub struct RootCause {
     pub chains: Vec<(Vec<Link>, u64)>,
     /// A stack of it.
     pub stack: StackId,
+    /// Of a sleep that is a poll's: what others did for most of it.
+    pub meanwhile: Option<Meanwhile>,
 }
 
 impl RootCause {
+    /// Whether the program's end waited for it, and nobody else was delayed.
+    pub fn is_of_the_end(&self) -> bool {
+        self.wait_ns == 0 || self.cause.no_work
+    }
+
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.
     pub fn askers<'c>(&self, chain: &'c [Link]) -> &'c [Link] {
         match chain {
@@ -125,6 +133,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         path_ns: 0,
         chains: Vec::new(),
         stack: found.stacks[heaviest],
+        meanwhile: None,
     })
 }
 

@@ -49,6 +49,25 @@ fn a_wait_for_a_lock_is_because_of_what_its_holder_did() {
 }
 
 #[test]
+fn what_others_did_while_one_looked_again_and_again_is_told() {
+    let (polls, work) = ("ss#".repeat(12), "1".repeat(30));
+    let meanwhile = |picture: &str| {
+        let trace = trace(picture);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept).unwrap();
+        assert!(slept.is_of_the_end());
+        let told = slept.meanwhile.as_ref();
+        told.map(|told| (explanation.names.role(told.role).to_owned(), told.slept, told.place.clone(), told.ns / CELL))
+    };
+    assert_eq!(meanwhile(&format!("a: #{polls}\nb: #{work}")), Some(("b".into(), false, "f1 (app.c:14)".into(), 20)));
+    // Too few sleeps for a loop, and nobody who did anything for long.
+    assert_eq!(meanwhile(&format!("a: #{}\nb: #{work}", "s".repeat(30))), None);
+    assert_eq!(meanwhile(&format!("a: #{polls}\nb: #11111")), None);
+}
+
+#[test]
 fn a_quota_or_limit_that_made_a_wait_is_its_cause() {
     for (waker, kind) in [(WakerKind::IoQuota, CauseKind::IoQuota), (WakerKind::MemoryLimit, CauseKind::MemoryLimit)] {
         let mut trace = trace("a: #mmmm#");

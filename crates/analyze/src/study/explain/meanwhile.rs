@@ -1,0 +1,134 @@
+//! What others did while a thread slept again and again: who polls waits for somebody, and no wake-up tells whom.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{ObjectType, StackId};
+use dwell_store::Trace;
+
+use crate::stacks::object::object_type;
+use crate::study::explain::names::Names;
+use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
+use crate::study::intervals::{Activity, for_each_interval, union_ns};
+use crate::study::thread_index::{ThreadIndex, ThreadPiece};
+
+/// Sleeps from which on they are a loop's …
+const POLLS: usize = 10;
+/// … and how long they are at most on average, ns: who looks once a second waits for nobody.
+const POLL_NS: u64 = 100_000_000;
+/// Part of the sleeps' time that one thing must have taken to be told.
+const SHARE: f64 = 0.5;
+/// Rows from which on nobody waits for this answer.
+const MOST_ROWS: usize = 1_000_000;
+
+/// What others did for most of the time.
+#[derive(Clone, Debug)]
+pub struct Meanwhile {
+    /// Who.
+    pub role: RoleId,
+    /// Whether they slept there; else they ran.
+    pub slept: bool,
+    /// `function (file:line)`.
+    pub place: String,
+    /// For how long anybody of them did, ns.
+    pub ns: u64,
+}
+
+/// When each role did one thing at one place: whether it slept there, else it ran.
+type Doings = BTreeMap<(RoleId, bool, PlaceId), Vec<(u64, u64)>>;
+
+/// What the other threads of the program did while one slept in a loop at the cause's place; none where it does not poll.
+pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
+    if cause.kind != CauseKind::Slept || trace.events().off_cpu.end() > MOST_ROWS {
+        return None;
+    }
+    let (poller, polls) = polls(trace, names, cause)?;
+    let all_ns: u64 = polls.iter().map(|(from, to)| to - from).sum();
+    let mut doings = Doings::new();
+    let index = ThreadIndex::new(trace);
+    for_each_interval(trace, |interval| {
+        let span = (interval.from, interval.to);
+        let thread = interval.thread;
+        if thread == poller || within(&polls, span).next().is_none() {
+            return;
+        }
+        let role = names.role_of(thread);
+        let mut add = |slept: bool, place: PlaceId, span: (u64, u64)| {
+            doings.entry((role, slept, place)).or_default().extend(within(&polls, span));
+        };
+        match (interval.activity, interval.row) {
+            (Activity::Running, _) => {
+                let (from, to) = span;
+                let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+                index.split_running(thread, run, &mut |piece| {
+                    add(false, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                });
+            }
+            (Activity::Waiting, Some(row)) => {
+                let key = trace.events().off_cpu_key(row);
+                let place = names.place_of(key.stack());
+                let polls_too = (names.role_of(thread), place) == (cause.role, cause.place);
+                if object_type(trace, key.object()) == ObjectType::Sleep && !polls_too {
+                    add(true, place, span);
+                }
+            }
+            _ => {}
+        }
+    });
+    longest(names, doings).filter(|found| found.ns as f64 >= SHARE * all_ns as f64)
+}
+
+/// The thread that slept most at the cause's place, and when; none where it did not poll.
+fn polls(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<(usize, Vec<(u64, u64)>)> {
+    let mut of_thread: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+    let events = trace.events();
+    let is_of_role = |thread: &usize| names.role_of(*thread) == cause.role;
+    let threads: Vec<usize> = (0..trace.threads.tid.len()).filter(is_of_role).collect();
+    for thread in threads {
+        for row in events.off_cpu.of(thread) {
+            let key = events.off_cpu_key(row);
+            let sleeps = object_type(trace, key.object()) == ObjectType::Sleep;
+            if sleeps && names.place_of(key.stack()) == cause.place {
+                let (from, to) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
+                of_thread.entry(thread).or_default().extend((from < to).then_some((from, to)));
+            }
+        }
+    }
+    let length = |polls: &[(u64, u64)]| polls.iter().map(|(from, to)| to - from).sum::<u64>();
+    let (thread, polls) = of_thread.into_iter().max_by_key(|(_, polls)| length(polls))?;
+    let is_loop = polls.len() >= POLLS && length(&polls) <= POLL_NS * polls.len() as u64;
+    is_loop.then_some((thread, polls))
+}
+
+/// What a role did in one function.
+struct InFunction {
+    spans: Vec<(u64, u64)>,
+    /// Its place with the most time, and that time, ns.
+    place: PlaceId,
+    most_ns: u64,
+}
+
+/// What a role did in one function for longest.
+fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
+    let mut of_function: BTreeMap<(RoleId, bool, &str), InFunction> = BTreeMap::new();
+    for ((role, slept, place), spans) in doings {
+        let path = &names.place_or_unknown(place).path;
+        let function = path.last().map_or("", |(function, _)| function.as_str());
+        let new = || InFunction { spans: Vec::new(), place, most_ns: 0 };
+        let all = of_function.entry((role, slept, function)).or_insert_with(new);
+        let ns = spans.iter().map(|(from, to)| to - from).sum();
+        if ns > all.most_ns {
+            (all.most_ns, all.place) = (ns, place);
+        }
+        all.spans.extend(spans);
+    }
+    let lengths = of_function.into_iter().map(|((role, slept, _), all)| (union_ns(all.spans), role, slept, all.place));
+    let (ns, role, slept, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
+    Some(Meanwhile { role, slept, place: names.place_or_unknown(place).at.clone(), ns })
+}
+
+/// The parts of a span that are within others, which come in order and do not overlap.
+fn within(others: &[(u64, u64)], (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+    let first = others.partition_point(|other| other.1 <= from);
+    let parts = others[first..].iter().take_while(move |other| other.0 < to);
+    parts.map(move |other| (other.0.max(from), other.1.min(to)))
+}
