@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::blobs::{BlobHeader, CodeBlob};
 use crate::error::Result;
 use crate::heaps::{CodeRegion, Heap, MOST_BLOCKS, heaps};
-use crate::layout::{EXPORTS, Layout};
+use crate::layout::{Description, EXPORTS, Layout};
 use crate::memory::{RemoteMemory, c_text, records};
 use crate::names::method_names;
 
@@ -49,7 +49,11 @@ impl CodeCache {
     ///
     /// The JVM does not describe what leads to its code.
     pub fn open(memory: &mut impl RemoteMemory, exports: &[u64; EXPORTS.len()]) -> Result<Self> {
-        Ok(Self { layout: Layout::read(memory, exports)?, blobs: BTreeMap::new(), kinds: HashMap::new() })
+        Ok(Self {
+            layout: Layout::of(&Description::read(memory, exports)?)?,
+            blobs: BTreeMap::new(),
+            kinds: HashMap::new(),
+        })
     }
 
     /// Takes the blobs as they are now.

@@ -24,7 +24,7 @@ pub const EXPORTS: [&str; 12] = [
 /// How many of them are of the table of fields.
 const OF_FIELDS: usize = 8;
 /// No offset in a structure that is read is larger.
-const MOST_OFFSET: u64 = 512;
+const MOST_OFFSET: u64 = 4096;
 
 /// Where a blob's code begins.
 #[derive(Clone, Copy, Debug)]
@@ -79,22 +79,31 @@ pub struct Layout {
 }
 
 /// What the JVM says of itself.
-struct Description {
+pub struct Description {
     fields: HashMap<String, Field>,
     sizes: HashMap<String, u64>,
 }
 
 impl Description {
-    fn field(&self, name: &'static str) -> Result<&Field> {
+    /// Reads it. `exports`: the addresses of [`EXPORTS`], in their order.
+    pub fn read(memory: &mut impl RemoteMemory, exports: &[u64; EXPORTS.len()]) -> Result<Self> {
+        let (of_fields, of_types) = exports.split_at(OF_FIELDS);
+        Ok(Self { fields: fields(memory, of_fields)?, sizes: sizes(memory, of_types)? })
+    }
+
+    /// A field; its place is an address if it is a static one.
+    pub fn field(&self, name: &'static str) -> Result<&Field> {
         self.fields.get(name).ok_or(Error::Undescribed { name })
     }
 
-    fn offset(&self, name: &'static str) -> Result<u64> {
+    /// Where a field lies in its structure.
+    pub fn offset(&self, name: &'static str) -> Result<u64> {
         let offset = self.field(name)?.place;
         if offset > MOST_OFFSET { Err(Error::Implausible { what: name }) } else { Ok(offset) }
     }
 
-    fn size(&self, name: &'static str) -> Result<u64> {
+    /// Bytes of a structure.
+    pub fn size(&self, name: &'static str) -> Result<u64> {
         let size = *self.sizes.get(name).ok_or(Error::Undescribed { name })?;
         if (1..=MOST_OFFSET).contains(&size) { Ok(size) } else { Err(Error::Implausible { what: name }) }
     }
@@ -120,10 +129,8 @@ impl Description {
 }
 
 impl Layout {
-    /// Reads it. `exports`: the addresses of [`EXPORTS`], in their order.
-    pub fn read(memory: &mut impl RemoteMemory, exports: &[u64; EXPORTS.len()]) -> Result<Self> {
-        let (of_fields, of_types) = exports.split_at(OF_FIELDS);
-        let is = Description { fields: fields(memory, of_fields)?, sizes: sizes(memory, of_types)? };
+    /// As the JVM describes it.
+    pub fn of(is: &Description) -> Result<Self> {
         Ok(Self {
             heaps: is.field("CodeCache::_heaps")?.place,
             array_length: is.offset("GrowableArrayBase::_len")?,

@@ -24,8 +24,14 @@ pub fn method_names(memory: &mut impl RemoteMemory, layout: &Layout, methods: &[
     classes.into_iter().zip(names).map(whole).collect()
 }
 
+/// `java.util.ArrayList` for each of `classes`, empty where one cannot be read.
+pub fn class_names(memory: &mut impl RemoteMemory, layout: &Layout, classes: &[u64]) -> Vec<String> {
+    let names = words_at(memory, classes, layout.class_name);
+    symbols(memory, layout, &names).into_iter().map(|name| name.replace('/', ".")).collect()
+}
+
 /// The texts of symbols; empty where there is none.
-fn symbols(memory: &mut impl RemoteMemory, layout: &Layout, places: &[u64]) -> Vec<String> {
+pub fn symbols(memory: &mut impl RemoteMemory, layout: &Layout, places: &[u64]) -> Vec<String> {
     let lengths = shorts_at(memory, places, layout.symbol_length);
     let lengths: Vec<usize> = lengths.into_iter().map(|length| usize::from(length.min(MOST_NAME_BYTES))).collect();
     let bodies = places.iter().map(|place| place.wrapping_add(layout.symbol_body));

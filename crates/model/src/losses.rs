@@ -215,6 +215,9 @@ losses! {
     JIT_MAPS_UNREADABLE = "jit_maps_unreadable", Degraded,
         "Maps and logs of code made at run time that were not taken whole: not the process's own regular files, too large, or unreadable; their code has no names.",
         "全体を取り込めなかった実行時コードのマップとログ (プロセス自身の通常ファイルではない、大きすぎる、読み取れない)。コードに名前がありません。";
+    JAVA_LOCKS_UNTOLD = "java_locks_untold", Degraded,
+        "Waits for Java locks beyond the most that are told of a process (65,536); they are named by their place.",
+        "プロセスごとの上限 (65,536) を超えた Java のロックでの待ち。場所で名付けられます。";
     MODULES_NOT_KEPT = "modules_not_kept", Degraded,
         "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
         "パスからたどれず (別のマウント名前空間、削除、置き換え)、コピーもできなかったコードのファイル。コードに名前がありません。";

@@ -241,6 +241,9 @@ notices! {
     JAVA_CODE_UNREAD = "java-code-unread",
         "Java methods of process {pid} have no names: {reason}.",
         "プロセス {pid} の Java メソッドには名前がありません: {reason}。";
+    JAVA_LOCKS_UNREAD = "java-locks-unread",
+        "Java locks of process {pid} have neither class nor owner: {reason}.",
+        "プロセス {pid} の Java のロックには、クラスも所有者もありません: {reason}。";
     GOROUTINES_NOT_EXACT = "goroutines-not-exact",
         "Goroutines of a program were looked at now and then, not at each change of state ({error}).",
         "プログラムのゴルーチンは、状態が変わるたびにではなく、ときどき観測されました ({error})。";

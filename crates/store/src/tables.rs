@@ -52,7 +52,7 @@ tables! {
         waker: ThreadId, 1, "Thread that woke it, null when no profiled thread did.";
         waker_kind: u8, 1, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt, 6 a device that an I/O quota kept from it for most of the wait, 7 whoever: the control group is at its limit of memory.";
         waker_stack: StackId, 1, "Where the waker was.";
-        holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (mutexes and write locks of glibc and musl, the GIL), else null.";
+        holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (mutexes and write locks of glibc and musl, the GIL, Java locks), else null.";
         again: bool, 6, "Whether it goes on with the thread's wait before it: a call to take a lock was woken, did not get it and waited again. Estimated where a program has come back to the call with the same registers and stack.";
     }
     /// One row per sample of a running thread, ordered by time_ns.

@@ -14,6 +14,7 @@ mod declare;
 mod delay;
 mod fiber;
 mod header;
+mod java;
 mod linux;
 mod machine;
 mod object;
@@ -29,6 +30,7 @@ pub use declare::Char;
 pub use delay::*;
 pub use fiber::*;
 pub use header::*;
+pub use java::*;
 pub use linux::*;
 pub use machine::*;
 pub use object::*;
@@ -79,6 +81,7 @@ const RECORDS: &[&[Record]] = &[
     machine::RECORDS,
     snapshot::RECORDS,
     control::RECORDS,
+    java::RECORDS,
     unwind::RECORDS,
 ];
 

@@ -29,6 +29,10 @@ enums! {
         PATH = 7,
         /// `fd`: the signal that stopped a process; `tgid`, `text`: who sent it, none for the kernel.
         STOP = 8,
+        /// A Java monitor: `inode` is its address, `text` the class of its object, empty when it is not known.
+        JAVA_MONITOR = 9,
+        /// A lock of `java.util.concurrent`: `inode` is its address, `text` its class.
+        JAVA_LOCK = 10,
     }
 }
 

@@ -20,6 +20,10 @@ enums! {
         SAME_CALL = 32,
         /// The thread switched out waits because its control group is at its limit of memory.
         MEMORY_LIMIT = 64,
+        /// The thread switched out waits for a Java monitor, or for a lock of `java.util.concurrent`. The BPF program gives the lock's
+        /// address as `object`, operation | 1 << 16 for a monitor | class << 32 as `detail`, what the lock says of its owner as `holder_tid` and
+        /// `owner`; in the trace `object` is the key of an [`ObjectRecord`](crate::ObjectRecord), and `owner` is 0.
+        JAVA_LOCK = 128,
     }
     /// Numbers of [`SwitchRecord::waker_context`].
     waker_context: u8 = waker_context, WAKER_ {

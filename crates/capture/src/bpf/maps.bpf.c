@@ -5,6 +5,7 @@
 #define __noinline static __attribute__((unused))
 
 #include "io_quota.bpf.h"
+#include "java.bpf.h"
 #include "switch.bpf.h"
 #include "targets.bpf.h"
 

@@ -4,6 +4,7 @@
  * One record for both sides.
  */
 #include "call.bpf.h"
+#include "java.bpf.h"
 #include "rival.bpf.h"
 #include "switch.bpf.h"
 
@@ -65,7 +66,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 					record->flags |= SWITCH_SAME_CALL;
 				if (python_gil(prev, out, record->object, &record->holder_tid))
 					record->flags |= SWITCH_GIL;
-				else
+				else if (!note_java_lock(prev, record))
 					record->owner = lock_owner(record->object, record->detail);
 			}
 			if (record->syscall == SYSCALL_FLOCK || record->syscall == SYSCALL_FCNTL) {

@@ -92,6 +92,7 @@ impl Collection<'_> {
         if drained.recorder.wants_all_again() {
             let since_ns = self.source.tell_again()?;
             self.goroutines.iter_mut().for_each(Goroutines::describe_again);
+            drained.java_code.describe_again();
             drained.recorder.all_is_told_again(since_ns, monotonic_ns());
         }
         if let Some(outliers) = &mut self.outliers

@@ -79,6 +79,9 @@ impl<'a> Opened<'a> {
     /// Has the source hand out its records from now on.
     fn connect(&mut self, recorder: Recorder, own_only: bool) -> Result<Rc<RefCell<EventSink>>> {
         let drained = Rc::new(RefCell::new(EventSink::new(recorder, own_only)));
+        if let Some(maps) = self.source.java_maps()? {
+            drained.borrow_mut().java_code.set_maps(maps);
+        }
         drained.borrow_mut().looked_up = (!self.source.sees_mappings()).then(LookedUp::default);
         self.source.connect(&drained)?;
         Ok(drained)

@@ -20,7 +20,7 @@ use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::stacks::lock_owner::lock_owner;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
-use crate::topics::java_code::JavaCode;
+use crate::topics::java_code::{JavaCode, JavaWait};
 
 /// Registers, and a piece of the stack from the stack pointer on.
 pub type StackCopy = (RegistersRecord, Vec<u8>);
@@ -189,7 +189,14 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
         }
         kind::SWITCH => {
             let known = seeded_wait(bytes);
-            drained.record(&header, known.as_ref().map_or(bytes, bytes_of));
+            let bytes = known.as_ref().map_or(bytes, bytes_of);
+            match prefix(bytes).and_then(|switch| drained.java_code.wait(&switch)) {
+                None => drained.record(&header, bytes),
+                Some(JavaWait { switch, new_lock }) => {
+                    new_lock.iter().for_each(|lock| drained.record(&lock.h, bytes_of(lock)));
+                    drained.record(&header, bytes_of(&switch));
+                }
+            }
         }
         _ => {
             let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::kernel::perf::Mapping;
 use crate::programs::keeper::Keeper;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::java_code::JavaMaps;
 use crate::topics::task_probes;
 
 /// The processes that a collection begins with.
@@ -39,6 +40,11 @@ pub trait Source {
 
     /// The writing end of the unwind tables.
     fn unwinding(&self) -> Result<Unwinding>;
+
+    /// The writing end of what is known of JVMs; `None` where nothing reads it.
+    fn java_maps(&self) -> Result<Option<JavaMaps>> {
+        Ok(None)
+    }
 
     /// Hands records to `drained` from now on.
     fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()>;

@@ -22,6 +22,7 @@ use crate::kernel::map_events::MapEvents;
 use crate::kernel::perf::{self, Mapping};
 use crate::options::Options;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::java_code::JavaMaps;
 use crate::topics::task_probes::Pinned;
 
 /// BPF programs and the kernel's notes of mapped files.
@@ -57,6 +58,10 @@ impl Source for Bpf<'_> {
 
     fn unwinding(&self) -> Result<Unwinding> {
         self.hooks.unwinding()
+    }
+
+    fn java_maps(&self) -> Result<Option<JavaMaps>> {
+        JavaMaps::of(&self.hooks.shared).map(Some)
     }
 
     fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()> {

@@ -1,9 +1,9 @@
-//! Names of code that JVMs compile at run time.
+//! Names of code that JVMs compile at run time, and locks of Java programs.
 
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -16,6 +16,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("java::with_a_map", with_a_map),
         Case::new("java::without_a_flag", without_a_flag),
         Case::new("java::that_runs_already", that_runs_already),
+        Case::new("java::locks_have_class_and_owner", locks_have_class_and_owner),
+        Case::new("java::locks_of_a_running_jvm", locks_of_a_running_jvm),
     ]
 }
 
@@ -31,14 +33,108 @@ public class Work {
 }
 ";
 
+/// Two threads sleep in a monitor by turns, two under a lock; the program says how long it waited for either, milliseconds.
+const LOCKS: &str = "
+import java.util.ArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+public class Locks {
+    static final ArrayList<Integer> list = new ArrayList<>();
+    static final ReentrantLock lock = new ReentrantLock(true);
+    static final AtomicLong forMonitor = new AtomicLong(), forLock = new AtomicLong();
+    static void hold() { try { Thread.sleep(4); } catch (InterruptedException e) { } }
+    static void inMonitor() {
+        long start = System.nanoTime();
+        synchronized (list) { forMonitor.addAndGet(System.nanoTime() - start); hold(); }
+    }
+    static void underLock() {
+        long start = System.nanoTime();
+        lock.lock();
+        try { forLock.addAndGet(System.nanoTime() - start); hold(); } finally { lock.unlock(); }
+    }
+    public static void main(String[] arguments) throws Exception {
+        long end = System.currentTimeMillis() + Long.parseLong(arguments[0]);
+        Thread[] threads = new Thread[4];
+        for (int i = 0; i < 4; i++) {
+            boolean first = i < 2;
+            threads[i] = new Thread(() -> {
+                while (System.currentTimeMillis() < end) { if (first) inMonitor(); else underLock(); }
+            }, (first ? \"monitor\" : \"lock\") + i);
+            threads[i].start();
+        }
+        for (Thread thread : threads) thread.join();
+        System.out.println(forMonitor.get() / 1000000 + \" \" + forLock.get() / 1000000);
+    }
+}
+";
+
+const MONITOR: &str = "java.util.ArrayList monitor";
+const LOCK: &str = "java.util.concurrent.locks.ReentrantLock";
+
 /// A folder with the compiled program, and the Java that runs it.
 fn java_program() -> Result<(String, TempDir)> {
+    compiled("Work.java", JAVA)
+}
+
+/// A folder with the compiled source, and the Java that runs it.
+fn compiled(file: &str, source: &str) -> Result<(String, TempDir)> {
     needs_recording()?;
     let (java, javac) = (needs_program("java")?, needs_program("javac")?);
     let folder = TempDir::new()?;
-    fs::write(folder.path().join("Work.java"), JAVA)?;
-    run(Command::new(javac).arg("-d").arg(folder.path()).arg(folder.path().join("Work.java")))?;
+    fs::write(folder.path().join(file), source)?;
+    run(Command::new(javac).arg("-d").arg(folder.path()).arg(folder.path().join(file)))?;
     Ok((java, folder))
+}
+
+/// Waits for a monitor and for a lock have the class, nearly all of the program's own time, and an owner for most of it.
+fn locks_have_class_and_owner() -> Result<()> {
+    let (java, folder) = compiled("Locks.java", LOCKS)?;
+    let place = folder.path().display().to_string();
+    let recording = Recording::of(&[], &[&java, "-cp", &place, "Locks", "2000"])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let told: Vec<f64> = recording.output.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    ensure!(told.len() == 2, "the program said {}", recording.output.stdout);
+    for (object, waited_ms) in [MONITOR, LOCK].into_iter().zip(told) {
+        let found_ms = waited_ns(&recording, object)? / 1e6;
+        ensure!(found_ms > 0.8 * waited_ms && found_ms < 1.1 * waited_ms, "{object}: {found_ms} ms of {waited_ms} ms");
+        has_owners(&recording, object)?;
+    }
+    Ok(())
+}
+
+/// The same where Dwell attaches.
+fn locks_of_a_running_jvm() -> Result<()> {
+    let (java, folder) = compiled("Locks.java", LOCKS)?;
+    let place = folder.path().display().to_string();
+    let program = Running::start(Command::new(java).args(["-cp", &place, "Locks", "8000"]))?;
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    let (made, pid) = (TempDir::new()?, program.pid().to_string());
+    let result = made.path().join("result").display().to_string();
+    let output = run_dwell(&["collect", "--target-pid", &pid, "--duration", "1500ms", "--result-dir", &result])?;
+    let recording = Recording::in_folder(made, output)?;
+    for object in [MONITOR, LOCK] {
+        // Of two threads, one waits nearly all of the time.
+        let found_ms = waited_ns(&recording, object)? / 1e6;
+        ensure!(found_ms > 1000.0, "{object}: {found_ms} ms");
+        has_owners(&recording, object)?;
+    }
+    Ok(())
+}
+
+/// Wait time of the object called so.
+fn waited_ns(recording: &Recording, object: &str) -> Result<f64> {
+    let rows = recording.rows(&["waits"])?;
+    let row = rows.iter().find(|row| text(row, "object") == object);
+    number(row.ok_or_else(|| anyhow!("no {object} in {rows:?}"))?, "wait_ns")
+}
+
+/// Both threads that take the lock hold it, together for most of its waits.
+fn has_owners(recording: &Recording, object: &str) -> Result<()> {
+    let rows = recording.rows(&["blame", object])?;
+    let holders: Vec<&Value> = rows.iter().filter(|row| text(row, "role") == "holder").collect();
+    let shares: Vec<f64> = holders.iter().map(|row| number(row, "share")).collect::<Result<_>>()?;
+    ensure!(holders.len() == 2 && shares.iter().sum::<f64>() > 0.6, "{object} is held by {holders:?}");
+    Ok(())
 }
 
 /// Most of the program's CPU time is a compiled method's, which Dwell names by the memory of the JVM alone.

@@ -66,6 +66,11 @@ impl<'a> Classifier<'a> {
     }
 
     fn interruptible(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
+        if wait.hint == WaitTarget::JavaLock
+            && let Some(lock) = names::describe(self.sources.meta, wait.object, u64::MAX)
+        {
+            return Target::described(wait.object, lock.kind);
+        }
         if matches!(wait.kind(), CallKind::Poll | CallKind::Futex)
             && let Some((kind, name)) = own_lock(self.sources.code.callers(self.stack(wait)))
         {

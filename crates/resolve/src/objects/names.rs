@@ -38,6 +38,7 @@ pub fn describe(meta: &Meta, key: u64, time_ns: u64) -> Option<Described> {
         object_kind::POLL_SET => poll_set(meta, record, time_ns),
         object_kind::ANONYMOUS => anonymous(meta, record, key),
         object_kind::PATH => given(record),
+        object_kind::JAVA_MONITOR | object_kind::JAVA_LOCK => java_lock(record),
         _ => single(meta, record),
     })
 }
@@ -82,6 +83,25 @@ pub fn stop(record: &ObjectRecord) -> String {
     };
     let sender = c_string(&record.text);
     if sender.is_empty() { format!("Stopped by {signal}") } else { format!("Stopped by {signal} from {sender}") }
+}
+
+/// A monitor by the class of its object, a lock by the class that programs use, of which its own is a part.
+fn java_lock(record: &ObjectRecord) -> Described {
+    let class = c_string(&record.text);
+    let detail = format!("at {:#x}", record.inode);
+    if record.kind == object_kind::JAVA_MONITOR {
+        let name = if class.is_empty() { "Java monitor".into() } else { format!("{class} monitor") };
+        return named(ObjectType::JvmMonitor, name, detail);
+    }
+    let outer = class.strip_prefix("java.util.concurrent.").and_then(|_| class.split_once('$')).map(|(outer, _)| outer);
+    let kind = match outer {
+        Some("java.util.concurrent.Semaphore") => ObjectType::Semaphore,
+        Some("java.util.concurrent.CountDownLatch") => ObjectType::Event,
+        Some("java.util.concurrent.locks.ReentrantReadWriteLock") => ObjectType::RwLock,
+        _ => ObjectType::JvmMonitor,
+    };
+    let name = if class.is_empty() { "Java lock" } else { outer.unwrap_or(&class) };
+    named(kind, name.into(), detail)
 }
 
 fn named(kind: ObjectType, name: String, detail: String) -> Described {
@@ -333,6 +353,31 @@ mod tests {
         let mut bad = record(object_kind::PATH, b"x");
         bad.text_bytes = u16::MAX;
         assert_eq!(given_path(&bad), "/x");
+    }
+
+    #[test]
+    fn a_java_lock_is_called_by_its_class() {
+        let lock = |kind, class: &[u8]| {
+            let found = java_lock(&record(kind, class));
+            (found.kind, found.name)
+        };
+        let (monitor, own) = (object_kind::JAVA_MONITOR, object_kind::JAVA_LOCK);
+        let cases: [(u8, &[u8], _, _); 6] = [
+            (monitor, b"java.util.ArrayList", ObjectType::JvmMonitor, "java.util.ArrayList monitor"),
+            (monitor, b"", ObjectType::JvmMonitor, "Java monitor"),
+            (
+                own,
+                b"java.util.concurrent.locks.ReentrantLock$NonfairSync",
+                ObjectType::JvmMonitor,
+                "java.util.concurrent.locks.ReentrantLock",
+            ),
+            (own, b"java.util.concurrent.Semaphore$FairSync", ObjectType::Semaphore, "java.util.concurrent.Semaphore"),
+            (own, b"com.example.Gate$Sync", ObjectType::JvmMonitor, "com.example.Gate$Sync"),
+            (own, b"", ObjectType::JvmMonitor, "Java lock"),
+        ];
+        for (kind, class, expected, name) in cases {
+            assert_eq!(lock(kind, class), (expected, name.to_owned()));
+        }
     }
 
     #[test]

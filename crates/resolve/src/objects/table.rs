@@ -16,7 +16,7 @@ use crate::replay::annotations::SyncObject;
 use crate::replay::numbers::{StackNumber, SyncNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::ImageId;
-use crate::replay::waits::{Sleep, WaitKey};
+use crate::replay::waits::{Sleep, WaitKey, WaitTarget};
 use crate::row_of::RowOf;
 
 /// The table of objects, and who is where in it.
@@ -39,6 +39,7 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
         waits.iter().enumerate().map(|(number, wait)| classifier.target(WaitNumber::new(number), wait)).collect();
     adopt_untyped(&mut targets);
     adopt_of_place(&mut targets, waits);
+    adopt_java_locks(&mut targets, waits);
     adopt_told(&mut targets, sources.told);
     find_enders(&mut targets, waits, sources);
     let joined = targets.iter().filter_map(|target| match target.identity {
@@ -116,6 +117,25 @@ fn adopt_of_place(targets: &mut [Target], waits: &[WaitKey]) {
     }
 }
 
+/// A thread that began to wait before it was known as one of a JVM waits for what all others at its place wait for, if that is one lock.
+fn adopt_java_locks(targets: &mut [Target], waits: &[WaitKey]) {
+    let mut at: FastMap<(ImageId, StackNumber), Option<Identity>> = FastMap::default();
+    let is_told = |wait: &WaitKey| wait.hint == WaitTarget::JavaLock;
+    for (wait, target) in waits.iter().zip(targets.iter()).filter(|(wait, _)| is_told(wait)) {
+        let identity = Some(target.identity.clone());
+        let known = at.entry((wait.image, wait.stack)).or_insert_with(|| identity.clone());
+        if *known != identity {
+            *known = None;
+        }
+    }
+    for (wait, target) in waits.iter().zip(targets.iter_mut()) {
+        let is_futex = wait.kind() == CallKind::Futex && !is_told(wait) && wait.told.is_none();
+        if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)).filter(|_| is_futex) {
+            target.identity.clone_from(identity);
+        }
+    }
+}
+
 /// A word of memory that is part of a known object in one wait is part of it in every wait.
 fn adopt_untyped(targets: &mut [Target]) {
     let mut known: FastMap<(ImageId, u64), Identity> = FastMap::default();
@@ -135,7 +155,9 @@ fn adopt_untyped(targets: &mut [Target]) {
 
 /// The data addresses whose symbols are wanted: image and address.
 pub fn data_addresses(waits: &[WaitKey], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
-    let in_memory = |wait: &&WaitKey| wait.kind() == CallKind::Futex || wait.sleep == Sleep::Fiber;
+    let in_memory = |wait: &&WaitKey| {
+        wait.hint != WaitTarget::JavaLock && (wait.kind() == CallKind::Futex || wait.sleep == Sleep::Fiber)
+    };
     let futexes = waits.iter().filter(in_memory).filter(|wait| wait.object != 0);
     let nameless = told.iter().filter(|object| object.name == TextId::EMPTY);
     let nameless = nameless.filter_map(|object| Some((object.image?, object.address)));

@@ -344,6 +344,7 @@ impl Replay {
         let detail = record.detail;
         match syscall {
             _ if record.flags & switch_flag::GIL != 0 => WaitTarget::Gil,
+            _ if record.flags & switch_flag::JAVA_LOCK != 0 => WaitTarget::JavaLock,
             FUTEX => {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let waits = matches!(operation & FUTEX_COMMANDS, FUTEX_WAIT | FUTEX_WAIT_BITSET);

@@ -62,6 +62,8 @@ pub enum WaitTarget {
     AnyOf(u16),
     /// CPython's global interpreter lock, whose memory the futex is part of.
     Gil,
+    /// The Java lock that an object record describes.
+    JavaLock,
 }
 
 /// Stands for a futex that is expected to hold -1.

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 
 use dwell_hotspot::{CodeCache, CodeRegion, EXPORTS, Error as CodeError, Scan};
 use dwell_probes::exported_addresses;
+use dwell_store::raw::wire::SwitchRecord;
 use dwell_store::{Folder, KeptFile};
 use dwell_unwind::Row;
 
 use super::code_log::CodeLog;
 use super::frames::rows;
+use super::locks::{JavaWait, JvmLocks};
+use super::maps::JavaMaps;
 use crate::clock::monotonic_ns;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
@@ -36,6 +39,8 @@ pub struct Jvm {
     /// None until the JVM has begun, and where it cannot be read.
     cache: Option<CodeCache>,
     log: Option<CodeLog>,
+    /// Its locks, and the threads that wait for them.
+    pub locks: JvmLocks,
     /// When libjvm.so was mapped, then when its code was read last.
     read_ns: u64,
     due_ns: u64,
@@ -53,6 +58,7 @@ impl Jvm {
             exports,
             cache: None,
             log: None,
+            locks: JvmLocks::default(),
             read_ns: header.h.time_ns,
             due_ns: 0,
             mapped_ns: header.h.time_ns,
@@ -90,6 +96,28 @@ impl Jvm {
         let cost_ns = monotonic_ns().saturating_sub(begun_ns);
         self.due_ns = begun_ns.saturating_add(SOONEST_NS.max(cost_ns.saturating_mul(PART_OF_TIME)));
         Ok(all)
+    }
+
+    /// Looks at its threads if it is time, and says in `maps` where it keeps what they wait for. Fails, with the reason, when this
+    /// can never be done.
+    pub fn read_threads(&mut self, maps: &JavaMaps) -> Result<(), String> {
+        let now_ns = monotonic_ns();
+        if self.cache.is_none() || !self.locks.is_due(now_ns) {
+            return Ok(());
+        }
+        let is_young = now_ns < self.mapped_ns.saturating_add(BEGINS_NS);
+        match self.locks.look(&mut self.memory, &self.exports, self.pid, maps) {
+            Err(error) if !is_young && !matches!(error, CodeError::Unreadable { .. }) => {
+                self.locks.give_up();
+                Err(error.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the trace says of a wait for one of its locks.
+    pub fn wait(&mut self, wait: &SwitchRecord) -> JavaWait {
+        self.locks.wait(&mut self.memory, self.pid, wait)
     }
 
     /// What came since the scan before; none while the JVM starts or ends.

@@ -1,4 +1,4 @@
-//! What Java programs compile at run time, without a flag and without an agent.
+//! What Java programs compile at run time, and the locks that they wait for, without a flag and without an agent.
 //! Takes the memory of processes that have mapped HotSpot's libjvm.so; gives a log of their code beside the result's modules, in the
 //! form that other runtimes write themselves (`jit-PID.dump`), which the crate resolve reads.
 //! It does not understand a JVM's structures: the crate hotspot does.
@@ -6,13 +6,18 @@
 mod code_log;
 mod frames;
 mod jvm;
+mod locks;
+mod maps;
 
 use std::collections::HashMap;
 
 use dwell_model::{Notice, losses, notice};
 use dwell_store::Folder;
+use dwell_store::raw::wire::{SwitchRecord, switch_flag};
 
 use self::jvm::Jvm;
+pub use self::locks::JavaWait;
+pub use self::maps::JavaMaps;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
@@ -25,9 +30,13 @@ const MOST_JVMS: usize = 256;
 #[derive(Default)]
 pub struct JavaCode {
     jvms: HashMap<u32, Jvm>,
+    /// Where the kernel side finds what it reads of them; none where there is no kernel side.
+    maps: Option<JavaMaps>,
     notices: Vec<Notice>,
     /// Logs that were not written whole, and JVMs that were too many.
     lost: u64,
+    /// Locks that were too many.
+    locks_lost: u64,
 }
 
 impl JavaCode {
@@ -51,13 +60,43 @@ impl JavaCode {
 
     /// Process `tgid` runs another program, or none.
     pub fn forget(&mut self, tgid: u32) {
-        self.jvms.remove(&tgid);
+        if self.jvms.remove(&tgid).is_some() {
+            self.maps.iter().for_each(|maps| maps.forget(tgid));
+        }
+    }
+
+    /// From now on the kernel side tells of waits for locks, by these maps.
+    pub fn set_maps(&mut self, maps: JavaMaps) {
+        self.maps = Some(maps);
+    }
+
+    /// What the trace says of a switch: the record as it is, unless its thread waits for a Java lock.
+    pub fn wait(&mut self, switch: &SwitchRecord) -> Option<JavaWait> {
+        if self.jvms.is_empty() && switch.flags & switch_flag::JAVA_LOCK == 0 {
+            return None;
+        }
+        self.jvms.values_mut().for_each(|jvm| jvm.locks.goes_on(switch.next_tid));
+        if switch.flags & switch_flag::JAVA_LOCK == 0 {
+            return None;
+        }
+        let jvm = self.jvms.values_mut().find(|jvm| jvm.locks.has(switch.h.tid));
+        let wait = jvm.map_or_else(|| JavaWait::unknown(switch), |jvm| jvm.wait(switch));
+        self.locks_lost += u64::from(wait.switch.flags & switch_flag::JAVA_LOCK == 0);
+        Some(wait)
+    }
+
+    /// Tells every lock again: what was told before will be forgotten.
+    pub fn describe_again(&mut self) {
+        self.jvms.values_mut().for_each(|jvm| jvm.locks.describe_again());
     }
 
     /// Reads what is due, or all that there is `at_end`, writes it into the result's folder of modules, and makes it known to
     /// whoever walks stacks.
     pub fn read(&mut self, modules: &Folder, unwinding: &mut Unwinding, at_end: bool) -> Result<()> {
         for (&pid, jvm) in &mut self.jvms {
+            if let Some(Err(reason)) = self.maps.as_ref().map(|maps| jvm.read_threads(maps)) {
+                self.notices.push(notice!(JAVA_LOCKS_UNREAD, pid = pid, reason = reason));
+            }
             if !at_end && !jvm.is_due(monotonic_ns()) {
                 continue;
             }
@@ -77,9 +116,10 @@ impl JavaCode {
         Ok(())
     }
 
-    /// What was not written: name and count, zeros left out.
-    pub fn losses(&self) -> Option<(String, u64)> {
-        (self.lost > 0).then(|| (losses::JIT_MAPS_UNREADABLE.to_owned(), self.lost))
+    /// What was not told: name and count, zeros left out.
+    pub fn losses(&self) -> impl Iterator<Item = (String, u64)> {
+        let all = [(losses::JIT_MAPS_UNREADABLE, self.lost), (losses::JAVA_LOCKS_UNTOLD, self.locks_lost)];
+        all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count))
     }
 
     /// Whose methods have no names, and why.
