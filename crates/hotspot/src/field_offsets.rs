@@ -92,7 +92,7 @@ fn stream_fields(bytes: &[u8]) -> Vec<(u32, u32)> {
     fields
 }
 
-/// Numbers of one to five bytes, of which none is 0.
+/// Numbers of one to five bytes; no byte is 0.
 struct Numbers<'b> {
     bytes: &'b [u8],
 }

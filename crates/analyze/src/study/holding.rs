@@ -35,6 +35,8 @@ struct Lock {
     releases: Vec<Release>,
     /// Whether a release wakes one of all that wait: the waits are on the lock itself, not each on a word of its thread's.
     is_itself: bool,
+    /// Whether it told its owner to a wait.
+    tells_owner: bool,
 }
 
 /// A part of a wait with the thread that held the lock.
@@ -87,6 +89,7 @@ impl<'f, 't> Holding<'f, 't> {
                 // The wait that began before may end inside.
                 for row in begun.start.saturating_sub(1).max(first)..begun.end {
                     let Some(lock) = self.locks.get_mut(&self.fold.object_of(row)) else { continue };
+                    lock.tells_owner |= owner(self.fold, row).is_some();
                     if let Some(by) = ender(self.fold, row) {
                         lock.releases.push(Release { time_ns: woken_at(self.fold, row), by, row, woken: thread });
                     }
@@ -98,7 +101,13 @@ impl<'f, 't> Holding<'f, 't> {
             lock.releases.dedup();
             let address = object.get().and_then(|row| trace.objects.address.get(row)).copied().unwrap_or(0);
             let kind = self.fold.object_type(*object);
-            lock.is_itself = kind == ObjectType::Gil || (kind == ObjectType::Mutex && address != 0);
+            lock.is_itself = match kind {
+                ObjectType::Gil => true,
+                ObjectType::Mutex => address != 0,
+                // Where only the place is known, that may be of several locks, and none tells its owner.
+                ObjectType::JvmMonitor => lock.tells_owner,
+                _ => false,
+            };
         }
     }
 

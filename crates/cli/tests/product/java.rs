@@ -63,7 +63,8 @@ public class Locks {
             threads[i].start();
         }
         for (Thread thread : threads) thread.join();
-        System.out.println(forMonitor.get() / 1000000 + \" \" + forLock.get() / 1000000);
+        System.out.println(\"truth monitor_ms \" + forMonitor.get() / 1000000);
+        System.out.println(\"truth lock_ms \" + forLock.get() / 1000000);
     }
 }
 ";
@@ -92,9 +93,8 @@ fn locks_have_class_and_owner() -> Result<()> {
     let place = folder.path().display().to_string();
     let recording = Recording::of(&[], &[&java, "-cp", &place, "Locks", "2000"])?;
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
-    let told: Vec<f64> = recording.output.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    ensure!(told.len() == 2, "the program said {}", recording.output.stdout);
-    for (object, waited_ms) in [MONITOR, LOCK].into_iter().zip(told) {
+    for (object, told) in [(MONITOR, "monitor_ms"), (LOCK, "lock_ms")] {
+        let waited_ms = recording.output.truth(told).ok_or_else(|| anyhow!("the program says no {told}"))?;
         let found_ms = waited_ns(&recording, object)? / 1e6;
         ensure!(found_ms > 0.8 * waited_ms && found_ms < 1.1 * waited_ms, "{object}: {found_ms} ms of {waited_ms} ms");
         has_owners(&recording, object)?;

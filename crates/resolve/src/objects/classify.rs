@@ -9,6 +9,7 @@ use dwell_store::raw::wire::{
 
 use super::fiber_waits;
 use super::identity::{Identity, Target};
+use super::java_locks::{is_for_java_lock, of_the_jvm};
 use super::kernel::{self, KernelWait};
 use super::names;
 use super::own_locks::own_lock;
@@ -66,15 +67,19 @@ impl<'a> Classifier<'a> {
     }
 
     fn interruptible(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
-        if wait.hint == WaitTarget::JavaLock
-            && let Some(lock) = names::describe(self.sources.meta, wait.object, u64::MAX)
-        {
+        let callers = || self.sources.code.callers(self.stack(wait));
+        let is_java = wait.hint == WaitTarget::JavaLock;
+        let lock = is_java.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten();
+        if let Some(lock) = lock.filter(|_| is_for_java_lock(callers())) {
             return Target::described(wait.object, lock.kind);
         }
         if matches!(wait.kind(), CallKind::Poll | CallKind::Futex)
-            && let Some((kind, name)) = own_lock(self.sources.code.callers(self.stack(wait)))
+            && let Some((kind, name)) = own_lock(callers())
         {
             return Target::named(kind, name);
+        }
+        if is_java {
+            return of_the_jvm(self.sources.site(wait));
         }
         if let WaitTarget::AnyOf(count) = wait.hint {
             let name = format!("Any of {count} futexes in {}", self.sources.site(wait));

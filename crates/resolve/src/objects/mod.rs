@@ -7,6 +7,7 @@ mod classify;
 mod fiber_waits;
 mod futile_wakeups;
 mod identity;
+mod java_locks;
 mod joins;
 mod kernel;
 mod names;

@@ -7,6 +7,7 @@ use dwell_store::tables::Objects;
 
 use super::classify::Classifier;
 use super::identity::{Identity, Target};
+use super::java_locks::{adopt_java_locks, is_told};
 use super::joins;
 use super::rows::Namer;
 use super::sources::ObjectSources;
@@ -55,7 +56,7 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
     };
     let of_waits = ids.map(object).collect();
     let of_told = (0..sources.told.len()).map(|number| namer.told_object(SyncNumber::new(number))).collect();
-    let holders = targets.iter().zip(waits).map(|(target, wait)| !wait.owned || target.has_owner).collect();
+    let holders = targets.iter().zip(waits).map(|(target, wait)| may_have_holder(wait, target)).collect();
     Resolved { objects: namer.objects, of_waits, holders, of_told }
 }
 
@@ -117,23 +118,9 @@ fn adopt_of_place(targets: &mut [Target], waits: &[WaitKey]) {
     }
 }
 
-/// A thread that began to wait before it was known as one of a JVM waits for what all others at its place wait for, if that is one lock.
-fn adopt_java_locks(targets: &mut [Target], waits: &[WaitKey]) {
-    let mut at: FastMap<(ImageId, StackNumber), Option<Identity>> = FastMap::default();
-    let is_told = |wait: &WaitKey| wait.hint == WaitTarget::JavaLock;
-    for (wait, target) in waits.iter().zip(targets.iter()).filter(|(wait, _)| is_told(wait)) {
-        let identity = Some(target.identity.clone());
-        let known = at.entry((wait.image, wait.stack)).or_insert_with(|| identity.clone());
-        if *known != identity {
-            *known = None;
-        }
-    }
-    for (wait, target) in waits.iter().zip(targets.iter_mut()) {
-        let is_futex = wait.kind() == CallKind::Futex && !is_told(wait) && wait.told.is_none();
-        if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)).filter(|_| is_futex) {
-            target.identity.clone_from(identity);
-        }
-    }
+/// Whether the holder that memory told is one of the wait's object.
+fn may_have_holder(wait: &WaitKey, target: &Target) -> bool {
+    if wait.hint == WaitTarget::JavaLock { is_told(wait, target) } else { !wait.owned || target.has_owner }
 }
 
 /// A word of memory that is part of a known object in one wait is part of it in every wait.

@@ -52,7 +52,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "java_monitor",
         planted: "four Java threads sleep in a synchronized block by turns",
-        cause: Some(Planted::Wait("monitorenter")),
+        cause: Some(Planted::Wait("java.lang.Object monitor")),
         may_tell: &[],
         quick: true,
         record: java,
@@ -189,7 +189,7 @@ public class Turns {
     let place = folder.path().display().to_string();
     ensure!(Command::new(compiler).args(["-d", &place]).arg(&file).status()?.success(), "it does not compile");
     let recording = Recording::of(&[], &[&java, "-cp", &place, "Turns"])?;
-    let entered = |row: &Value| text(row, "object").contains("monitorenter");
+    let entered = |row: &Value| text(row, "object") == "java.lang.Object monitor";
     let dwell = total(&recording, "wait_ns", entered)? / 1e9;
     let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
     // In the run queue, after the wait, the thread still waits as it sees it.

@@ -57,7 +57,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "java_lock",
         planted: "four Java threads sleep under a ReentrantLock by turns",
-        cause: Some(Planted::Wait("JVM monitor")),
+        cause: Some(Planted::Wait("ReentrantLock")),
         may_tell: &[],
         quick: false,
         record: java_lock,
