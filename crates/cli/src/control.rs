@@ -69,7 +69,7 @@ fn request(words: &[PathBuf]) -> Result<(Option<PathBuf>, ControlRequest)> {
     Ok((path, request))
 }
 
-fn ask(path: &Path, request: &ControlRequest) -> Result<ControlReply> {
+pub fn ask(path: &Path, request: &ControlRequest) -> Result<ControlReply> {
     let folder = ResultFolder::open(path)?;
     let held = folder.held();
     // By way of the held folder: a path to a socket has 107 bytes at most.

@@ -63,6 +63,16 @@ impl Hinted {
         self
     }
 
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Prints it on standard error, once; returns the exit status.
     pub fn report(&self) -> ExitCode {
         terminal::print_line(format_args!("error: {}", self.message));

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use dwell_anatomy::trace;
-use dwell_server::{Library, Options, Secret, Server, TlsFiles};
+use dwell_server::{Collector, Library, Options, Secret, Server, TlsFiles};
 use dwell_store::{Folder, ResultFolder};
 
 use crate::args::ViewArgs;
+use crate::collector;
 use crate::error::{Hinted, Result, quoted};
 use crate::lasting_secret;
 use crate::output;
@@ -24,12 +25,13 @@ use crate::terminal;
 pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let tls = tls(args)?;
     let listen = SocketAddr::new(args.listen, args.port);
+    let collector = collector(args)?;
     let reading = Reading::of([&*args.path])?;
     let invoker = drop_privileges(&args.path)?;
-    let library = library(&args.path)?;
+    let library = if collector.is_some() { Library::folder(&args.path) } else { library(&args.path)? };
     let secret = lasting_secret(listen, invoker.as_ref());
     let is_to_last = secret.is_some();
-    let server = Server::bind(Options { library, listen, tls, secret })?;
+    let server = Server::bind(Options { library, listen, tls, secret, collector })?;
     if is_to_last && !server.has_lasting_address() {
         tell_of_this_run("the kernel does not tell whose program a connection is from");
     }
@@ -44,6 +46,24 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     reading.serving().confine_as_is()?;
     server.run()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The process that makes collections, if the page may have any made: started before this one gives up its rights.
+fn collector(args: &ViewArgs) -> Result<Option<Collector>> {
+    if !args.collect {
+        return Ok(None);
+    }
+    if !args.listen.is_loopback() && !args.allow_remote_collect {
+        let message = format!("{} can be reached from other machines, which could start programs here", args.listen);
+        return Err(Hinted::usage(message).hint("leave --listen out and use ssh -L; or add --allow-remote-collect"));
+    }
+    if !args.path.is_dir() || args.path.join("manifest.json").exists() {
+        let message = format!("{} is no folder of results", args.path.display());
+        return Err(
+            Hinted::usage(message).hint("name the folder that results are to be in: dwell view --collect FOLDER")
+        );
+    }
+    collector::start(&args.path).map(Some)
 }
 
 fn tls(args: &ViewArgs) -> Result<Option<TlsFiles>> {

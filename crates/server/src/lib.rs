@@ -6,6 +6,7 @@
 
 mod access;
 mod api;
+mod collector;
 mod error;
 mod problem;
 pub mod readers;
@@ -22,6 +23,10 @@ use axum::Router;
 
 use access::{Askers, Guard, Tls, Token, check, demand_token, machine, serve};
 pub use access::{Secret, TlsFiles};
+pub use collector::{
+    CollectedAnalysis, CollectionInfo, CollectionList, CollectionPlan, CollectionRequest, CollectionTarget, Collector,
+    CollectorAnswer, CollectorQuestion, MOST_QUESTION_BYTES, ProcessInfo, SteeringWord,
+};
 pub use error::Error;
 use state::App;
 pub use state::Library;
@@ -37,6 +42,8 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// What makes the address the same as that of the user's server before, on the same port of this machine.
     pub secret: Option<Secret>,
+    /// The process that makes collections for the page, if it may have any made.
+    pub collector: Option<Collector>,
 }
 
 /// A server that listens and is not running yet.
@@ -67,8 +74,9 @@ impl Server {
             None => Token::new()?,
         };
         let (lasts, url) = (token.lasts(), format!("{origin}/#{}", token.fragment()));
-        let guard = Arc::new(Guard::new(address.ip(), tls.is_some(), token));
-        let app = Arc::new(App::new(options.library));
+        let guard = Guard::new(address.ip(), tls.is_some(), token);
+        let guard = Arc::new(if options.collector.is_some() { guard.with_collections() } else { guard });
+        let app = Arc::new(App::new(options.library).with_collector(options.collector));
         Ok(Self { listener, tls, app, guard, askers, lasts, url })
     }
 
@@ -100,7 +108,8 @@ fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
     let soundly = axum::middleware::from_fn_with_state(app.clone(), api::answer_soundly);
     let with_token = axum::middleware::from_fn_with_state(guard.clone(), demand_token);
     let guarded = axum::middleware::from_fn_with_state(guard, check);
-    ui::routes(api::routes().layer(soundly).layer(with_token)).layer(guarded).with_state(app)
+    let routes = api::routes().layer(soundly).merge(api::collection_routes());
+    ui::routes(routes.layer(with_token)).layer(guarded).with_state(app)
 }
 
 /// How the address stands in a URL: one that means every interface is reached by loopback.

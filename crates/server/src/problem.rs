@@ -59,6 +59,12 @@ faults! {
     OtherUser = "other-user", FORBIDDEN;
     /// Who asks has no session.
     NotSignedIn = "not-signed-in", UNAUTHORIZED;
+    /// This server starts no collections.
+    StartsNone = "starts-none", FORBIDDEN;
+    /// A collection cannot be started or steered so.
+    NotCollected = "not-collected", UNPROCESSABLE_ENTITY;
+    /// The process that makes them has ended.
+    CollectorGone = "collector-gone", BAD_GATEWAY;
     /// The address names nothing.
     Missing = "missing", NOT_FOUND;
     /// The result or trace is not in the folder.

@@ -1,6 +1,7 @@
 //! The routes as a browser, another program and another site see them, over results written by the store.
 
 mod access;
+mod collections;
 mod traces;
 
 use std::fs;

@@ -66,6 +66,14 @@ impl ResultFolder {
         Err(Error::Exists { path: parent.join(format!("r999999{suffix}")) })
     }
 
+    /// The name that the next result in `parent` may have: `r000th`, `r001th`, …, where the suffix is `th`. Nobody holds it.
+    pub fn next_name(parent: &Path, suffix: &str) -> String {
+        let first = numbered(parent).map(|(number, _)| number + 1).max().unwrap_or(0);
+        let names = (first..NUMBERS).map(|number| format!("r{number:03}{suffix}"));
+        let is_free = |name: &String| !parent.join(name).exists();
+        names.into_iter().find(is_free).unwrap_or_else(|| format!("r{NUMBERS}{suffix}"))
+    }
+
     /// Opens the folder of an existing result. Fails when the folder is no result.
     pub fn open(path: &Path) -> Result<Self> {
         let held = Folder::open(path).map_err(|error| match error.kind() {

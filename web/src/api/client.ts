@@ -94,7 +94,7 @@ async function received(url: string, signal: AbortSignal): Promise<unknown> {
 async function awaited<T>(url: string, signal: AbortSignal, read: (response: Response) => Promise<T>): Promise<T> {
   const end = begin();
   try {
-    return await read(await request(url, signal));
+    return await read(await request(url, { signal }));
   } finally {
     end();
   }
@@ -105,9 +105,19 @@ export async function fetchAnew<T>(url: string, signal: AbortSignal): Promise<T>
   return awaited(url, signal, (response) => response.json() as Promise<T>);
 }
 
+/** The same for what is asked again and again: the page is not busy meanwhile. */
+export async function fetchQuietly<T>(url: string, signal?: AbortSignal): Promise<T> {
+  return (await request(url, { signal })).json() as Promise<T>;
+}
+
+/** Sends a request that may change something, and gives the answer. */
+export async function send<T>(url: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return (await request(url, { signal, method: 'POST', body: JSON.stringify(body) })).json() as Promise<T>;
+}
+
 /** One tile of the timeline. The caller stores it, and decides whether the page waits for it. */
 export async function fetchTile(url: string, signal: AbortSignal): Promise<Tile> {
-  const response = await request(url, signal);
+  const response = await request(url, { signal });
   return decodeTile(await response.arrayBuffer());
 }
 
@@ -131,9 +141,9 @@ function remember(url: string, value: unknown, bytes: number): void {
   }
 }
 
-async function request(url: string, signal: AbortSignal): Promise<Response> {
+async function request(url: string, init: RequestInit): Promise<Response> {
   try {
-    const response = await fetch(url, { signal, headers: authorization(), credentials: 'omit' });
+    const response = await fetch(url, { ...init, headers: authorization(), credentials: 'omit' });
     if (!response.ok) throw await failure(response);
     return response;
   } catch (error) {

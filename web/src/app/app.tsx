@@ -2,10 +2,12 @@
 
 import { useEffect, useState } from 'react';
 import { type ApiError, fetchResults } from '../api/client';
+import { fetchResultsAnew } from '../api/collections';
 import type { ResultInfo } from '../api/types';
 import { t } from '../base/texts';
 import { commandName } from '../base/units';
 import { dispatchKey } from '../logic/keyboard';
+import { useCollections } from '../state/collections';
 import { usePreferences } from '../state/preferences';
 import { useDispatch, useView } from '../state/provider';
 import { asApiError, useCall } from '../state/resource';
@@ -46,16 +48,25 @@ function Page() {
   const { result, tab } = useView((state) => ({ result: state.result, tab: state.tab }));
   const dispatch = useDispatch();
   const help = useAppKeys();
+  const [collections, look] = useCollections();
   useEffect(() => {
     const abort = new AbortController();
     fetchResults(abort.signal).then(setResults, (reason) => !abort.signal.aborted && setError(asApiError(reason)));
     return () => abort.abort();
   }, []);
-  // A folder with one result opens it; a link to a missing result shows the list.
+  // Each collection adds a result when it begins, and that can be read when it has ended.
+  const stages = collections?.collections.map(({ id, state }) => `${id} ${state}`).join(' ') ?? '';
   useEffect(() => {
-    const only = results?.length === 1 ? results[0] : undefined;
+    if (stages === '') return;
+    const abort = new AbortController();
+    fetchResultsAnew(abort.signal).then(setResults, () => {});
+    return () => abort.abort();
+  }, [stages]);
+  // A folder with one result opens it, where nothing else can be done; a link to a missing result shows the list.
+  useEffect(() => {
+    const only = results?.length === 1 && collections === null ? results[0] : undefined;
     if (only && result !== only.id) dispatch({ result: only.id }, 'touch');
-  }, [results, result, dispatch]);
+  }, [results, result, collections, dispatch]);
   const current = results?.find(({ id }) => id === result);
   const isTrace = current?.analysis === 'anatomy';
   // A result's tabs do not fit a trace, nor the reverse.
@@ -68,13 +79,18 @@ function Page() {
   return (
     <div className="page">
       <Progress />
-      <Header results={results ?? []} current={current} openHelp={() => help.setOpen(true)} />
+      <Header
+        results={results ?? []}
+        current={current}
+        isHome={collections !== null}
+        openHelp={() => help.setOpen(true)}
+      />
       {current && isTrace ? (
         <TracePage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : current ? (
         <ResultPage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : results ? (
-        <ResultList results={results} />
+        <ResultList results={results} collections={collections} look={look} />
       ) : (
         <Skeleton rows={6} />
       )}

@@ -13,25 +13,27 @@ import { tabsBeside } from '../state/view-state';
 interface Props {
   results: ResultInfo[];
   current: ResultInfo | undefined;
+  /** Whether there is more than the one result: collections are started from the list. */
+  isHome: boolean;
   openHelp: () => void;
 }
 
-export function Header({ results, current, openHelp }: Props) {
+export function Header({ results, current, isHome, openHelp }: Props) {
   return (
     <header className="header">
       <strong className="brand">Dwell</strong>
-      {current && <ResultPicker results={results} current={current} />}
+      {current && <ResultPicker results={results} current={current} isHome={isHome} />}
       {current ? <Tabs /> : <span className="grow" />}
       <Tools openHelp={openHelp} />
     </header>
   );
 }
 
-function ResultPicker({ results, current }: { results: ResultInfo[]; current: ResultInfo }) {
+function ResultPicker({ results, current, isHome }: { results: ResultInfo[]; current: ResultInfo; isHome: boolean }) {
   const dispatch = useDispatch();
   return (
     <span className="result-name">
-      {results.length > 1 ? (
+      {results.length > 1 || isHome ? (
         <select
           aria-label={t('app.result')}
           data-tip={current.program}

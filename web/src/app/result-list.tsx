@@ -1,14 +1,31 @@
 // The results of a folder.
 
-import type { ResultInfo } from '../api/types';
+import { useState } from 'react';
+import type { CollectionList as Collections, ResultInfo } from '../api/types';
 import { dateText, problemText, t } from '../base/texts';
 import { bytes, duration } from '../base/units';
 import { openResult } from '../state/actions';
+import { isRunning } from '../state/collections';
 import { useDispatch } from '../state/provider';
+import { CollectionList } from './collect/collection-list';
+import { NewCollection } from './collect/new-collection';
 
-export function ResultList({ results }: { results: ResultInfo[] }) {
+interface Props {
+  results: ResultInfo[];
+  /** Where the page may start collections. */
+  collections: Collections | null;
+  /** After one was started or told something. */
+  look: () => void;
+}
+
+export function ResultList({ results, collections, look }: Props) {
   const dispatch = useDispatch();
-  if (results.length === 0) {
+  const [opened, setOpened] = useState(results.length === 0);
+  const started = () => {
+    setOpened(false);
+    look();
+  };
+  if (results.length === 0 && !collections) {
     return (
       <main className="message">
         <p>{t('result.none')}</p>
@@ -16,9 +33,21 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
       </main>
     );
   }
+  // What is not complete yet stands above.
+  const running = collections?.collections.filter(isRunning).map(({ result }) => result) ?? [];
+  const complete = results.filter(({ id }) => !running.includes(id));
   const open = (id: string) => dispatch((state) => openResult({ ...state, tab: 'summary' }, id));
   return (
     <main className="main scroll pad">
+      {collections && (
+        <>
+          <button type="button" className="primary" aria-expanded={opened} onClick={() => setOpened(!opened)}>
+            {t('collect.new')} …
+          </button>
+          {opened && <NewCollection started={started} />}
+          <CollectionList collections={collections.collections} told={look} />
+        </>
+      )}
       <h1>{t('app.results')}</h1>
       <table className="table">
         <thead>
@@ -32,7 +61,7 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
           </tr>
         </thead>
         <tbody>
-          {results.map(
+          {complete.map(
             ({ id, name, program, analysis, elapsed_ns, created, size_bytes, problem, problem_kind: kind }) => (
               <tr key={id}>
                 <td>

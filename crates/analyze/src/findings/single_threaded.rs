@@ -132,10 +132,17 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
         return None;
     }
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+    let (mut waited, mut idle) = (0, 0);
     for (_, site, weights) in phase.selected_if(|site| site.key.thread.get() == Some(thread)) {
         if site.key.stack.is_some() {
             *places.entry(site.key.stack).or_default() += weights.cpu_ns();
         }
+        waited += weights.wait_ns();
+        idle += total(&weights.idle);
+    }
+    // A loop that waits for whatever comes has as much work as others give it.
+    if idle > 0 && 2 * idle >= waited {
+        return None;
     }
     let place = heaviest(&places);
     (!is_start_up(&phase, place)).then_some((thread, ran, place))

@@ -55,7 +55,7 @@ pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::FinalizeArgs;
 pub use format::Format;
 pub use gate::GateArg;
-pub use habits::{MeantCommand, meaning_of};
+pub use habits::{MeantCommand, is_program, meaning_of};
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
@@ -199,6 +199,12 @@ pub enum Command {
     /// Print the manual page, of all commands together.
     #[command(after_help = MAN_EXAMPLES)]
     Man,
+    /// Make collections for the page of `dwell view --collect`, which asks on standard input.
+    #[command(hide = true)]
+    Collector {
+        /// The results' folder.
+        folder: std::path::PathBuf,
+    },
     /// Print a part of the documentation that is made from the program's tables.
     #[command(hide = true)]
     Docs {

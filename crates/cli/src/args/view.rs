@@ -14,6 +14,8 @@ Examples:
   dwell view results --port 8080 --no-browser
                       # from a laptop: ssh -L 8080:127.0.0.1:8080 HOST, then
                       # open the printed address there
+  sudo dwell view --collect results
+                      # start collections on the page, too
   dwell view r000th --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
 The address has a token, which opens the results until dwell view ends, by
@@ -32,6 +34,12 @@ pub struct ViewArgs {
     /// Port to listen on [default: a free one].
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
     pub port: u16,
+    /// Let the page start, steer and end collections, with the rights of this command: programs run as the user who called sudo.
+    #[arg(long, conflicts_with = "insecure")]
+    pub collect: bool,
+    /// The same from other machines, with --listen and a certificate.
+    #[arg(long, requires_all = ["collect", "tls_cert"])]
+    pub allow_remote_collect: bool,
     /// Only print the address.
     #[arg(long)]
     pub no_browser: bool,

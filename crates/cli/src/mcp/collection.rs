@@ -1,13 +1,11 @@
 //! The tool `collect`: `dwell collect` in a process of its own, as whoever started the server. One at a time, since two would
 //! measure each other.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
+use dwell_store::ResultFolder;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -15,11 +13,10 @@ use super::arguments::{ToolArguments, wrong};
 use super::child::{RunningChild, explained};
 use super::refusal::Refusal;
 use super::results::ResultsFolder;
+use crate::output_end::OutputEnd;
 
 /// How long is recorded where nothing is said.
 const USUAL_DURATION: &str = "10s";
-/// Of what the program and the collector print, the end is kept.
-const MOST_OUTPUT_BYTES: usize = 4 << 10;
 /// For what was printed before the end and is not read yet.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
@@ -46,7 +43,7 @@ impl Collections {
         };
         let duration = given.text("duration")?.unwrap_or(USUAL_DURATION);
         let _one = self.one.lock().await;
-        let name = next_name(results, ending)?;
+        let name = ResultFolder::next_name(results.path(), ending);
         let mut command = Command::new(dwell);
         command.args(["collect", analysis, "--quiet"]).arg(format!("--duration={duration}"));
         command.arg("--result-dir").arg(results.path().join(&name));
@@ -72,45 +69,4 @@ fn program(word: &str) -> Result<PathBuf, Refusal> {
         return Ok(path);
     }
     std::path::absolute(&path).map_err(|error| Refusal::new(format!("there is no working directory: {error}")))
-}
-
-/// The next free name: r000th, r001th, ….
-fn next_name(results: &ResultsFolder, ending: &str) -> Result<String, Refusal> {
-    let names = results.folder().names();
-    let names = names.map_err(|error| Refusal::new(format!("cannot list the results: {error}")))?;
-    let number = |name: &str| name.strip_prefix('r')?.get(..3)?.parse::<u32>().ok();
-    let last = names.iter().filter_map(|name| number(name.to_str()?)).max();
-    Ok(format!("r{:03}{ending}", last.map_or(0, |last| last + 1)))
-}
-
-/// The end of what a process and those that it started print, read in a thread: a program that goes on keeps the pipe open, and
-/// would stop or die if nobody read it.
-struct OutputEnd {
-    kept: Arc<Mutex<Vec<u8>>>,
-}
-
-impl OutputEnd {
-    fn of(from: impl Read + Send + 'static) -> Self {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let end = Self { kept: kept.clone() };
-        // Without a thread to spare, nothing is kept.
-        let _ = thread::Builder::new().name("output".into()).spawn(move || keep_end(from, &kept));
-        end
-    }
-
-    fn text(&self) -> String {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
-    }
-}
-
-/// Reads to the end, and keeps the last bytes.
-fn keep_end(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
-    let mut bytes = [0; 4096];
-    while let Ok(length @ 1..) = from.read(&mut bytes) {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(&bytes[..length]);
-        let excess = kept.len().saturating_sub(MOST_OUTPUT_BYTES);
-        kept.drain(..excess);
-    }
 }

@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::askers::{PeerUser, Trusted};
 use super::token::Token;
+use crate::collector::COLLECTIONS;
 use crate::problem::{Fault, Problem};
 
 /// The longest address of a request, bytes.
@@ -45,6 +46,8 @@ pub struct Guard {
     https: bool,
     /// Listens on loopback only.
     local: bool,
+    /// Its page may start collections.
+    collects: bool,
     /// This machine's name.
     machine: String,
     trusted: Trusted,
@@ -53,7 +56,29 @@ pub struct Guard {
 impl Guard {
     /// The guard of a server on `address`.
     pub fn new(address: IpAddr, https: bool, token: Token) -> Self {
-        Self { token, https, local: address.is_loopback(), machine: machine(), trusted: Trusted::of_this_process() }
+        Self {
+            token,
+            https,
+            local: address.is_loopback(),
+            collects: false,
+            machine: machine(),
+            trusted: Trusted::of_this_process(),
+        }
+    }
+
+    /// The same, of a page that may start collections.
+    pub fn with_collections(self) -> Self {
+        Self { collects: true, ..self }
+    }
+
+    /// Whether the request only asks, or is for a collection and these may be started. A browser sends the latter from our page only: a
+    /// page of another site is refused by its name, and has no token.
+    fn is_allowed_method(&self, request: &Request) -> bool {
+        match *request.method() {
+            Method::GET | Method::HEAD => true,
+            Method::POST => self.collects && request.uri().path().starts_with(COLLECTIONS),
+            _ => false,
+        }
     }
 
     /// The answer to a request that may not pass; else none.
@@ -67,7 +92,7 @@ impl Guard {
         if uri.path_and_query().is_some_and(|text| text.as_str().len() > LONGEST_ADDRESS) {
             return Some(Problem::new(Fault::TooLong, "the question is too long").into_response());
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        if !self.is_allowed_method(request) {
             let problem = Problem::new(Fault::NotARead, "results are only read: use GET");
             return Some(problem.into_response());
         }

@@ -4,6 +4,7 @@
 
 mod anatomy;
 mod calls;
+mod collections;
 mod document;
 mod explore;
 mod info;
@@ -32,6 +33,7 @@ use dwell_analyze::{Analysis, Fold, Level, Query};
 use dwell_view::json;
 
 use self::calls::{Call, call};
+pub use self::collections::routes as collection_routes;
 use self::document::Document;
 use self::params::Params;
 use self::timeline::{Bands, TaskSpans};

@@ -13,6 +13,7 @@ use super::cache::Cache;
 use super::fold::SharedFold;
 use super::library::Library;
 use super::replays::{Asked, Replayed, Replays};
+use crate::collector::Collector;
 use crate::problem::Problem;
 
 /// Results that stay open: two are compared, and one was looked at before.
@@ -32,6 +33,8 @@ pub const COMPUTATIONS: usize = 4;
 pub struct App {
     /// Which results there are.
     pub library: Library,
+    /// The process that makes collections, if there is one.
+    pub collector: Option<Collector>,
     /// Finished documents, by result, route and question.
     pub documents: Cache<Arc<Vec<u8>>>,
     analyses: Cache<Arc<Analysis>>,
@@ -53,7 +56,12 @@ impl App {
         let replayed = Cache::new(REPLAYED, |replayed: &Arc<Replayed>| replayed.bytes());
         let (replays, permits) = (Replays::default(), Arc::new(Semaphore::new(COMPUTATIONS)));
         let damages = AtomicU64::new(0);
-        Self { library, documents, analyses, folds, replayed, replays, permits, damages }
+        Self { library, collector: None, documents, analyses, folds, replayed, replays, permits, damages }
+    }
+
+    /// The same, with the process that makes collections.
+    pub fn with_collector(self, collector: Option<Collector>) -> Self {
+        Self { collector, ..self }
     }
 
     /// A result ready for questions: read once, shared by all who ask.

@@ -70,6 +70,12 @@ impl Library {
         Ok(library)
     }
 
+    /// The results and traces of a folder, which may have none yet.
+    pub fn folder(path: &Path) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, kind: Kind::Folder, silent: UnresponsivePaths::default() }
+    }
+
     /// Whether it is one result or one trace.
     pub fn is_single(&self) -> bool {
         self.kind != Kind::Folder

@@ -54,6 +54,7 @@ fn build(folder: &Path, which: &str) -> Result<String> {
     let mut flags: Vec<String> = Vec::new();
     if which.starts_with("boost") {
         needs_file("/usr/include/boost/thread/shared_mutex.hpp")?;
+        needs_file("/usr/lib/x86_64-linux-gnu/libboost_thread.so")?;
         flags.extend(["-DBOOST", "-lboost_thread"].map(str::to_owned));
     }
     if which.starts_with("absl") {
