@@ -49,6 +49,9 @@ pub fn by_fiber<'r>(records: &'r [FiberRecord], replay: &Replay) -> Vec<FiberHis
             seen[number].states.push(state);
         }
     }
+    // Of a process that no record tells of nothing can be shown.
+    let is_known = |image: ImageId| replay.lives.images.get(image as usize).is_some_and(|it| it.process.is_some());
+    seen.retain(|seen| is_known(seen.key.0));
     seen.iter_mut().for_each(|seen| put_in_order(&mut seen.states));
     seen
 }
