@@ -105,6 +105,7 @@ impl From<dwell_store::Error> for Hinted {
             }
             E::Strange { path, .. } => hinted.hint(strange(path)),
             E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
+            E::Packed { .. } => hinted.hint("ask who sent it for another copy; dwell pack RESULT makes one"),
             E::Exists { path } => hinted.hint(another_folder(path)),
             E::Table { .. } => hinted.hint(DAMAGED),
             E::TooLarge { .. } => hinted.hint(dwell_store::error::TOO_LARGE_HINT),

@@ -56,10 +56,16 @@ pub fn stream(path: Option<&Path>, binary: bool, fill: impl FnOnce(&mut dyn Writ
         io::ErrorKind::BrokenPipe if path.is_none() => return Ok(()),
         io::ErrorKind::Unsupported => Hinted::new(error).hint("-o FILE writes it to a file"),
         _ => Hinted::new(format!("cannot write {name}: {error}")).hint(match path {
+            Some(_) if is_full(error.kind()) => "free some space, or name a file on another disk",
             Some(_) => "name a file in a folder that exists and can be written",
             None => "-o FILE writes elsewhere",
         }),
     })
+}
+
+/// Whether the disk is full.
+pub fn is_full(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn buffered(out: impl Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -69,7 +75,7 @@ fn buffered(out: impl Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>
 }
 
 /// Sets `stop` at the first of these signals; the second one ends the process.
-fn notice_interrupts(stop: &Arc<AtomicBool>) -> io::Result<()> {
+pub fn notice_interrupts(stop: &Arc<AtomicBool>) -> io::Result<()> {
     [SIGINT, SIGTERM, SIGHUP].into_iter().try_for_each(|signal| {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(stop))?;
         signal_hook::flag::register(signal, Arc::clone(stop)).map(drop)

@@ -298,6 +298,9 @@ notices! {
     OF_TWO_HOSTS = "of-two-hosts",
         "Of two hosts, {hosts}: {how}; of {connections} connections between them both ends are known, of {linked} waits the thread at the far end, and of {explained} what it did meanwhile.",
         "2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。";
+    PACKED_WITHOUT = "packed-without",
+        "When this result was packed, texts were left out and are empty: {parts}.",
+        "この結果をパックしたとき、次のテキストは除かれました (空です): {parts}。";
     PLAIN = "plain", "{text}", "{text}";
 }
 

@@ -96,7 +96,7 @@ impl Fault {
             E::NotAResult { .. } | E::Strange { .. } => Self::NotAResult,
             E::NewerVersion { .. } => Self::OtherVersion,
             E::NotFinalized { .. } => Self::NotFinalized,
-            E::Table { .. } | E::TooLarge { .. } => Self::Damaged,
+            E::Table { .. } | E::TooLarge { .. } | E::Packed { .. } => Self::Damaged,
         }
     }
 }

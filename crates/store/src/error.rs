@@ -68,6 +68,14 @@ pub enum Error {
         /// What its result may take, bytes.
         most_bytes: u64,
     },
+    /// A packed result is damaged, or was made by something else than Dwell.
+    #[error("{} cannot be unpacked: {reason}", path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The result's folder is already there.
     #[error("{} already exists", path.display())]
     Exists {

@@ -11,16 +11,16 @@ use crate::manifest::{Manifest, TRACE_FORMAT};
 /// Numbers of results in one folder.
 const NUMBERS: u32 = 1_000_000;
 /// Rights of a result: it holds what root could read of the profiled program's files.
-const PRIVATE: u32 = 0o700;
-const MANIFEST: &str = "manifest.json";
-const LOG: &str = "log.txt";
+pub(crate) const PRIVATE: u32 = 0o700;
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const LOG: &str = "log.txt";
 const SPOOL: &str = "spool";
 const MODULES: &str = "modules";
 pub(crate) const TABLES: &str = "tables";
 /// A manifest holds command lines and remarks.
-const MOST_MANIFEST_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_MANIFEST_BYTES: u64 = 16 << 20;
 /// The end of a log that is read.
-const MOST_LOG_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_LOG_BYTES: u64 = 1 << 20;
 /// The begin of a line of it that is read.
 const MOST_LINE_BYTES: usize = 4 << 10;
 
@@ -93,6 +93,15 @@ impl ResultFolder {
         let folder = Self { held };
         folder.manifest()?;
         Ok(folder)
+    }
+
+    /// Makes the folder `path` for a result that is complete already: without the empty folders of one that begins.
+    pub(crate) fn create_bare(path: &Path) -> Result<Self> {
+        let held = Folder::create(path, PRIVATE).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { path: path.to_owned() },
+            _ => Error::io(path, error),
+        })?;
+        Ok(Self { held })
     }
 
     /// Whether the folder `path` holds the empty folders that a result begins with, and nothing else.
@@ -180,14 +189,7 @@ impl ResultFolder {
             Error::Io { source, .. } => not_a_result(format!("manifest.json: {source}")),
             strange => strange,
         })?;
-        let value: serde_json::Value =
-            serde_json::from_slice(&text).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
-        let found = value.get("trace_format").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        if found > u64::from(TRACE_FORMAT) {
-            let found = u32::try_from(found).unwrap_or(u32::MAX);
-            return Err(Error::NewerVersion { path: self.path().to_owned(), found, supported: TRACE_FORMAT });
-        }
-        serde_json::from_value(value).map_err(|error| not_a_result(format!("manifest.json: {error}")))
+        parse_manifest(self.path(), &text)
     }
 
     /// The manifest as it is written.
@@ -198,14 +200,32 @@ impl ResultFolder {
     /// Writes the manifest: whole or not at all.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
         let path = self.path().join(MANIFEST);
-        let text = serde_json::to_string_pretty(manifest).map_err(|error| Error::table(&path, error))?;
-        self.held.replace(MANIFEST, (text + "\n").as_bytes()).map_err(|error| Error::io(&path, error))
+        let text = manifest_text(manifest, &path)?;
+        self.held.replace(MANIFEST, &text).map_err(|error| Error::io(&path, error))
     }
 
     /// Whether the folder `name` in `parent` is meant to be a result, be it one that cannot be read: it has a manifest.
     pub fn is_meant(parent: &Folder, name: &str) -> bool {
         parent.folder(name).is_ok_and(|folder| folder.has(MANIFEST))
     }
+}
+
+/// The manifest with this text, of the result at `path`. Fails when it is none, or of a newer version.
+pub(crate) fn parse_manifest(path: &Path, text: &[u8]) -> Result<Manifest> {
+    let unreadable = |error: serde_json::Error| not_a_result(path, format!("manifest.json: {error}"));
+    let value: serde_json::Value = serde_json::from_slice(text).map_err(unreadable)?;
+    let found = value.get("trace_format").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if found > u64::from(TRACE_FORMAT) {
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        return Err(Error::NewerVersion { path: path.to_owned(), found, supported: TRACE_FORMAT });
+    }
+    serde_json::from_value(value).map_err(unreadable)
+}
+
+/// The text of a manifest.
+pub(crate) fn manifest_text(manifest: &Manifest, path: &Path) -> Result<Vec<u8>> {
+    let text = serde_json::to_string_pretty(manifest).map_err(|error| Error::table(path, error))?;
+    Ok((text + "\n").into_bytes())
 }
 
 /// A text whose lines are cut off where they are too long.

@@ -12,6 +12,7 @@ mod index;
 mod manifest;
 mod module_files;
 mod notices;
+mod packed_result;
 mod peak;
 pub mod raw;
 mod table;
@@ -37,6 +38,7 @@ pub use manifest::{
     TRACE_FORMAT,
 };
 pub use module_files::{KeptFile, module_identity};
+pub use packed_result::{PackFailure, PrivatePart, begins_packed_result, pack, unpack};
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{

@@ -20,6 +20,7 @@ mod install;
 mod intervals;
 mod mcp;
 mod merge;
+mod pack;
 mod parse;
 mod pt;
 mod question;
@@ -60,6 +61,7 @@ pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
 pub use merge::MergeArgs;
+pub use pack::{PackArgs, UnpackArgs};
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};
@@ -165,6 +167,12 @@ pub enum Command {
     /// Join the results of two hosts into one, their clocks aligned.
     #[command(arg_required_else_help = true, after_help = merge::EXAMPLES)]
     Merge(MergeArgs),
+    /// Make one file of a result, to be sent to somebody, with or without its private parts.
+    #[command(after_help = pack::PACK_EXAMPLES)]
+    Pack(PackArgs),
+    /// Make a result's folder of a packed result.
+    #[command(arg_required_else_help = true, after_help = pack::UNPACK_EXAMPLES)]
+    Unpack(UnpackArgs),
     /// Make a result of what a deferred or interrupted collection recorded.
     #[command(arg_required_else_help = true, after_help = finalize::EXAMPLES)]
     Finalize(FinalizeArgs),

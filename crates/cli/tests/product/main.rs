@@ -50,6 +50,7 @@ mod mcp;
 mod merge;
 mod names;
 mod packaging;
+mod packing;
 mod pt;
 mod python;
 mod real_programs;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
     cases.extend(tutorial::cases());
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
+    cases.extend(packing::cases());
     cases.extend(bad_neighbours::cases());
     cases.extend(hostile_debug_info::cases());
     cases.extend(hostile_folders::cases());

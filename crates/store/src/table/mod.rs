@@ -17,4 +17,4 @@ pub use declaration::{ColumnDef, Table, TableDef};
 pub use memory_budget::MemoryBudget;
 pub(crate) use reader::TableReader;
 pub use writer::TableWriter;
-pub(crate) use writer::{file_name, write};
+pub(crate) use writer::{file_name, to_bytes, write};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use dwell_files::Folder;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
@@ -135,16 +136,36 @@ impl<T: Table> TableWriter<T> {
 
     fn write_group(&mut self, table: &T, rows: Range<usize>) -> Result<()> {
         let (path, failure) = (&self.path, &self.failure);
-        let failed = |error| not_written(path, failure, error);
-        let mut group = self.writer.next_row_group().map_err(failed)?;
-        let mut index = 0;
-        while let Some(mut column) = group.next_column().map_err(failed)? {
-            table.write_column(index, rows.clone(), &mut column).map_err(|error| not_written(path, failure, error))?;
-            column.close().map_err(failed)?;
-            index += 1;
-        }
-        group.close().map(drop).map_err(failed)
+        write_rows(&mut self.writer, table, rows).map_err(|reason| not_written(path, failure, reason))
     }
+}
+
+/// Writes a row group.
+fn write_rows<T: Table, W: io::Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    table: &T,
+    rows: Range<usize>,
+) -> std::result::Result<(), String> {
+    let failed = |error: ParquetError| error.to_string();
+    let mut group = writer.next_row_group().map_err(failed)?;
+    let mut index = 0;
+    while let Some(mut column) = group.next_column().map_err(failed)? {
+        table.write_column(index, rows.clone(), &mut column)?;
+        column.close().map_err(failed)?;
+        index += 1;
+    }
+    group.close().map(drop).map_err(failed)
+}
+
+/// The whole table as its file has it.
+pub(crate) fn to_bytes<T: Table>(table: &T) -> std::result::Result<Vec<u8>, String> {
+    let made = schema(&T::DEF)
+        .and_then(|schema| SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties(&T::DEF))));
+    let mut writer = made.map_err(|error| error.to_string())?;
+    for from in (0..table.len()).step_by(ROW_GROUP_ROWS) {
+        write_rows(&mut writer, table, from..table.len().min(from + ROW_GROUP_ROWS))?;
+    }
+    writer.into_inner().map_err(|error| error.to_string())
 }
 
 /// Writes the whole table to `folder/NAME.parquet`.

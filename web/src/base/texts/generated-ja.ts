@@ -328,6 +328,7 @@ export const noticesJa: Record<string, string> = {
   "chunk-rest": "チャンクの {bytes} バイトはレコードではありません。",
   "bytes-unread": "{name} の {bytes} バイトを読み取れませんでした: {reason}。",
   "of-two-hosts": "2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。",
+  "packed-without": "この結果をパックしたとき、次のテキストは除かれました (空です): {parts}。",
 };
 
 /** Metrics, findings and columns, by id: the title, and the help text or the advice. */
