@@ -34,6 +34,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_SLEPT)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
+        (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label) == Contention::Lock => {
@@ -63,7 +64,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 }
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
-fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
+pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
     let lock = |chain: &'c [Link]| root.askers(chain).last().filter(|link| names.is_lock(link.label));
     let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, lock(chain).map_or(0, |_| *ns));
     let (all, under_locks) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));

@@ -6,14 +6,14 @@ use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
 use crate::reports::account::account;
-use crate::reports::advice::advice;
+use crate::reports::advice::{advice, lock_of_most};
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::sentences::{def, say};
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -69,6 +69,8 @@ const END_SHARE: f64 = 0.1;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
+/// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
+const LONGER_BY_LOCK: u64 = 2;
 /// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
 /// Parts of the path that are named.
@@ -245,31 +247,36 @@ fn waits_for_queued(explanation: &Explanation<'_, '_>, roots: &[&RootCause]) -> 
     Some(say!(QUEUED_WAITS, wait = Word::Ns(wait_ns), chain = chain_text(explanation, most.askers(chain))))
 }
 
-/// Puts waits for threads in run queues to the reason why these were there: for a reader that is one cause.
-fn with_reasons<'e>(told: Vec<CauseRow<'e>>) -> Vec<CauseRow<'e>> {
-    let reason_of = |row: &CauseRow<'_>| match row {
-        CauseRow::Wait(root) if root.cause.kind == CauseKind::RunQueue => Some(root.cause.behind != NOTHING),
-        _ => None,
-    };
-    let has = |told: &[CauseRow<'_>], own: bool| {
-        let is = |row: &&CauseRow<'_>| matches!(row, CauseRow::Queue(queue) if queue.is_own() == own);
-        told.iter().filter(is).count() > 0
-    };
-    let reasons = [has(&told, false), has(&told, true)];
-    let (waits, mut rest): (Vec<_>, Vec<_>) =
-        told.into_iter().partition(|row| reason_of(row).is_some_and(|own| reasons[usize::from(own)]));
-    for wait in waits {
-        let CauseRow::Wait(root) = wait else { continue };
-        let own = root.cause.behind != NOTHING;
-        let reason = rest.iter_mut().find_map(|row| match row {
-            CauseRow::Queue(queue) if queue.is_own() == own => Some(queue),
-            _ => None,
-        });
-        if let Some(queue) = reason {
-            queue.waits.push(root);
+/// Puts waits for threads in run queues to the reason why these were there: for a reader that is one cause. A lock that makes them
+/// longer by far stays a cause of its own: who holds it and has no CPU keeps all others.
+fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) -> Vec<CauseRow<'e>> {
+    let (mut queues, mut rows) = (Vec::new(), Vec::new());
+    for row in told {
+        match row {
+            CauseRow::Queue(queue) => queues.push(queue),
+            CauseRow::Wait(root) => rows.push(root),
         }
     }
+    let mut rest = Vec::new();
+    for root in rows {
+        let is_own = root.cause.behind != NOTHING;
+        let reason = queues.iter_mut().find(|queue| root.cause.kind == CauseKind::RunQueue && queue.is_own() == is_own);
+        match reason {
+            Some(queue) if root.wait_ns < LONGER_BY_LOCK * queue.ns || !is_under_lock(explanation, root) => {
+                queue.waits.push(root);
+            }
+            _ => rest.push(CauseRow::Wait(root)),
+        }
+    }
+    rest.extend(queues.into_iter().map(CauseRow::Queue));
+    rest.sort_by_key(|told| std::cmp::Reverse(told.ns()));
     rest
+}
+
+/// Whether most of a cause's waits are for a lock.
+fn is_under_lock(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root));
+    lock.is_some_and(|link| explanation.names.contention(link.label) == Contention::Lock)
 }
 
 /// What the summary says: the largest causes, and the account of the threads' time.
@@ -285,7 +292,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
-    let told = with_reasons(cause_rows(fold, &explanation, least));
+    let told = with_reasons(&explanation, cause_rows(fold, &explanation, least));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
     view.rows = told[..shown].iter().map(|told| told.row(fold, &explanation)).collect();

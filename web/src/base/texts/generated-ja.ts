@@ -192,6 +192,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-ran": "この処理を速くするか、複数のスレッドで同時に行ってください。",
   "advice-collected": "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。",
   "advice-pool": "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。",
+  "advice-queued-holder": "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、プログラムに CPU を増やしてください。",
   "advice-queued": "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。",
   "advice-queued-others": "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。",
   "advice-lock-timed-out": "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。",

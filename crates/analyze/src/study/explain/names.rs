@@ -227,7 +227,7 @@ impl<'f, 't> Names<'f, 't> {
             (Some(call), false) if by_call && call != name => format!("{call}({name})"),
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
-            (_, false) if title.is_empty() || starts_alike(name, title) => name.to_owned(),
+            (_, false) if title.is_empty() || starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),
         }
     }
@@ -294,6 +294,11 @@ fn without_count(name: &str) -> &str {
 
 fn starts_alike(name: &str, title: &str) -> bool {
     name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
+}
+
+/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `java.util.concurrent.locks.ReentrantLock`.
+fn is_of_class(name: &str, kind: ObjectType) -> bool {
+    kind == ObjectType::JvmMonitor && name.contains('.')
 }
 
 fn is_in_memory(kind: ObjectType) -> bool {
