@@ -214,6 +214,7 @@ fn damaged_files_are_refused_wherever_they_end_or_are_wrong() {
     }
     assert!(refused >= 195, "{refused}");
     assert!(reason(b"PK\x03\x04 and so on, for more than a mark's length").contains("no packed result"));
+    assert!(reason(b"short").contains("no packed result"));
     let mut newer = whole.clone();
     newer[MARK.len() - 2] = b'2';
     assert!(begins_packed_result(newer.as_slice()));

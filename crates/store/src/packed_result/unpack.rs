@@ -65,7 +65,12 @@ impl Unpacking<'_> {
 
     fn read_mark(&self, from: &mut impl Read) -> Result<()> {
         let mut mark = [0; MARK.len()];
-        from.read_exact(&mut mark).map_err(|error| self.refused(error))?;
+        match from.read_exact(&mut mark) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(self.refused("it is no packed result"));
+            }
+            read => read.map_err(|error| self.refused(error))?,
+        }
         if &mark == MARK {
             return Ok(());
         }
