@@ -42,6 +42,7 @@ export function ProcessList({ chosen, choose }: Props) {
       <div className="collect-field">
         <input
           type="search"
+          size={34}
           aria-label={t('collect.search')}
           placeholder={t('collect.search')}
           value={search}
@@ -52,43 +53,45 @@ export function ProcessList({ chosen, choose }: Props) {
         </button>
         {found.length > SHOWN && <span className="faint">{t('collect.more', { count: found.length - SHOWN })}</span>}
       </div>
-      <table className="table" aria-label={t('collect.kind.process')}>
-        <thead>
-          <tr>
-            <th aria-label={t('collect.choose')} />
-            <th className="number">PID</th>
-            <th>{t('result.program')}</th>
-            <th className="number">{t('collect.threads')}</th>
-            <th className="number">{t('collect.running')}</th>
-            <th className="number">{t('collect.ready')}</th>
-            <th>{t('collect.doing')}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {found.slice(0, SHOWN).map(({ pid, name, command, threads, running_ns, runnable_ns, explanation }) => (
-            <tr key={pid}>
-              <td>
-                <input
-                  type="checkbox"
-                  aria-label={`${name} ${pid}`}
-                  checked={chosen.includes(pid)}
-                  onChange={() => toggle(pid)}
-                />
-              </td>
-              <td className="number">{pid}</td>
-              <td className="collect-command" data-tip={command}>
-                {command || name}
-              </td>
-              <td className="number">{threads}</td>
-              <td className="number">{duration(running_ns)}</td>
-              <td className="number">{duration(runnable_ns)}</td>
-              <td className="collect-command" data-tip={explanation}>
-                {explanation}
-              </td>
+      <div className="collect-processes">
+        <table className="table" aria-label={t('collect.kind.process')}>
+          <thead>
+            <tr>
+              <th aria-label={t('collect.choose')} />
+              <th className="number">PID</th>
+              <th>{t('result.program')}</th>
+              <th className="number">{t('collect.threads')}</th>
+              <th className="number">{t('collect.running')}</th>
+              <th className="number">{t('collect.ready')}</th>
+              <th>{t('collect.doing')}</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {found.slice(0, SHOWN).map(({ pid, name, command, threads, running_ns, runnable_ns, explanation }) => (
+              <tr key={pid}>
+                <td>
+                  <input
+                    type="checkbox"
+                    aria-label={`${name} ${pid}`}
+                    checked={chosen.includes(pid)}
+                    onChange={() => toggle(pid)}
+                  />
+                </td>
+                <td className="number">{pid}</td>
+                <td className="collect-command" data-tip={command}>
+                  {name} <span className="faint">{command}</span>
+                </td>
+                <td className="number">{threads}</td>
+                <td className="number">{duration(running_ns)}</td>
+                <td className="number">{duration(runnable_ns)}</td>
+                <td className="collect-command" data-tip={explanation}>
+                  {explanation}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </div>
   );
 }
