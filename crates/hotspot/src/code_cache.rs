@@ -81,6 +81,12 @@ impl CodeCache {
         Ok(scan)
     }
 
+    /// `com.example.Pool.take` for each of `methods`, addresses of `Method`s, whether they are compiled or not. None where no method
+    /// can be read there.
+    pub fn method_names(&self, memory: &mut impl RemoteMemory, methods: &[u64]) -> Vec<Option<String>> {
+        method_names(memory, &self.layout, methods)
+    }
+
     /// All blobs, ascending by address.
     pub fn blobs(&self) -> impl Iterator<Item = &CodeBlob> {
         self.blobs.values().map(|(_, blob)| blob)
@@ -173,6 +179,15 @@ mod tests {
         let replaced = cache.scan(&mut ExampleJvm { frame_words: 9, ..jvm }.memory()).expect("heaps");
         assert_eq!((replaced.appeared.len(), replaced.gone), (1, 1));
         assert_eq!(cache.blobs().map(|blob| blob.frame_words).collect::<Vec<_>>(), [0, 9]);
+    }
+
+    #[test]
+    fn methods_that_are_not_compiled_have_names_too() {
+        let jvm = ExampleJvm { is_used: false, ..ExampleJvm::default() };
+        let (cache, _) = scanned(&jvm);
+        let wrong = [0, 8, jvm.method() + 8, exports()[0], u64::MAX - 7];
+        let names = cache.method_names(&mut jvm.memory(), &[&[jvm.method()][..], &wrong].concat());
+        assert_eq!(names, [&[Some(METHOD.to_owned())][..], &wrong.map(|_| None)].concat());
     }
 
     #[test]

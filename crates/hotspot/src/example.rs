@@ -45,6 +45,12 @@ impl ExampleJvm {
         ExampleMemory::new(self.bytes())
     }
 
+    /// Address of the method [`METHOD`].
+    pub fn method(&self) -> u64 {
+        let (bytes, of_method) = (self.bytes(), HEAP + 0x100 + 16 + 32 - BASE);
+        bytes.get(of_method as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
     /// The bytes of its memory.
     pub fn bytes(&self) -> Vec<u8> {
         let mut image = Image { bytes: vec![0; (END - BASE) as usize], next: BASE + 8 * EXPORTS.len() as u64 };

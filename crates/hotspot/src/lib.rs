@@ -3,7 +3,7 @@
 //!
 //! libjvm.so exports a description of its own structures for debuggers (`vmStructs.hpp`: `gHotSpotVMStructs` and its kin),
 //! also without debug symbols. [`CodeCache`] follows it from `CodeCache::_heaps` over each heap's segment map to the blobs, and
-//! from a compiled method to the names of its class and itself. It needs no flag, no agent and no file of the JVM.
+//! from a method, compiled or not, to the names of its class and itself. It needs no flag, no agent and no file of the JVM.
 //!
 //! [`LockReader`] says where a JVM keeps which monitor or lock a thread waits for and who owns it, and reads its threads and the names of
 //! classes.

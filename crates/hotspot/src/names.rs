@@ -1,4 +1,4 @@
-//! What compiled methods are called: from a method to its class and name, for many methods with one read for each step.
+//! What methods are called: from a method to its class and name, for many methods with one read for each step.
 
 use crate::layout::Layout;
 use crate::memory::{RemoteMemory, shorts_at, words_at};
@@ -19,9 +19,14 @@ pub fn method_names(memory: &mut impl RemoteMemory, layout: &Layout, methods: &[
     let classes = symbols(memory, layout, &class_names);
     let names = symbols(memory, layout, &names);
     let whole = |(class, name): (String, String)| {
-        (!class.is_empty() && !name.is_empty()).then(|| format!("{}.{name}", class.replace('/', ".")))
+        (is_name(&class) && is_name(&name)).then(|| format!("{}.{name}", class.replace('/', ".")))
     };
     classes.into_iter().zip(names).map(whole).collect()
+}
+
+/// Whether a class or a method may be called so.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|letter: char| letter.is_control() || letter == '\u{fffd}')
 }
 
 /// `java.util.ArrayList` for each of `classes`, empty where one cannot be read.

@@ -218,6 +218,9 @@ losses! {
     JAVA_LOCKS_UNTOLD = "java_locks_untold", Degraded,
         "Waits for Java locks beyond the most that are told of a process (65,536); they are named by their place.",
         "プロセスごとの上限 (65,536) を超えた Java のロックでの待ち。場所で名付けられます。";
+    JAVA_METHODS_UNNAMED = "java_methods_unnamed", Degraded,
+        "Methods in Java's interpreter whose name could not be read, since their process had ended, or what lay there was none; their frames are called Interpreter.",
+        "名前を読み取れなかった、Java インタープリターのメソッド (プロセスが終了していた、またはメソッドではなかった)。そのフレームは Interpreter と表示されます。";
     MODULES_NOT_KEPT = "modules_not_kept", Degraded,
         "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
         "パスからたどれず (別のマウント名前空間、削除、置き換え)、コピーもできなかったコードのファイル。コードに名前がありません。";

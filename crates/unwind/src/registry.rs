@@ -206,7 +206,9 @@ impl Registry {
                 let offset = table.layout.address_of_mapping(mapping.file_offset)?;
                 Some(Range { end: mapping.end(), offset, table: table.first_word, blocks: table.blocks })
             });
-            insert(self.processes.entry(tgid).or_default(), (mapping.start, mapping.end()), range);
+            if range.is_some() || !self.is_more_run_time_code(mapping) {
+                insert(self.processes.entry(tgid).or_default(), (mapping.start, mapping.end()), range);
+            }
         }
         updates.push(self.process_update(tgid));
         updates
@@ -289,12 +291,18 @@ impl Registry {
         Update::Process { tgid, value: process_value(ranges) }
     }
 
+    /// Whether the mapping is memory that a runtime takes for a region of its code whose rows are known. It may be told after them.
+    fn is_more_run_time_code(&self, mapping: &Mapping) -> bool {
+        let is_read = |(_, range): (&u64, &Range)| self.run_time_code.is_read(mapping.tgid, range.table);
+        is_anonymous(&mapping.path) && self.range_at(mapping.tgid, mapping.start).is_some_and(is_read)
+    }
+
     fn table_of_mapping(&mut self, mapping: &Mapping, updates: &mut Vec<Update>) -> Option<Placed> {
         if mapping.path == Path::new("[vdso]") {
             return self.place_once(FileKey::Vdso, &mapping.path, updates, vdso::table);
         }
         let path = &mapping.path;
-        if !path.is_absolute() || path.starts_with("//anon") || is_device(path) || is_code_log(path) {
+        if is_anonymous(path) || is_device(path) || is_code_log(path) {
             return None;
         }
         if let Some(known) = self.tables.get(&FileKey::BuildId(mapping.build_id.clone())) {
@@ -422,6 +430,11 @@ fn python_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
     let address = table.layout.base() + u64::from(table.layout.address_of_mapping(mapping.file_offset)?);
     let value = table.python?.process_value(mapping.start.wrapping_sub(address))?;
     Some(Update::Python { tgid: mapping.tgid, value })
+}
+
+/// Whether a mapping of this path is of no file.
+fn is_anonymous(path: &Path) -> bool {
+    !path.is_absolute() || path.starts_with("//anon")
 }
 
 /// Puts a mapping in, cutting away what it covers of those before.

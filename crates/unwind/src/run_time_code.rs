@@ -50,6 +50,12 @@ impl Areas {
         next
     }
 
+    /// Whether the area at `first_word` is the one that process `tgid` reads of a region.
+    pub fn is_read(&self, tgid: u32, first_word: u32) -> bool {
+        let is_it = |areas: &[Option<Area>; 2]| areas[0].is_some_and(|area| area.first_word == first_word);
+        self.used.iter().any(|(&(of, _), areas)| of == tgid && is_it(areas))
+    }
+
     /// Process `tgid` is gone, or runs another program.
     pub fn forget(&mut self, tgid: u32) {
         let Self { used, free } = self;

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use dwell_model::StackEnd;
-use dwell_wire::{MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP};
+use dwell_wire::{INTERPRETED_METHOD, MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP};
 
 use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
@@ -42,7 +42,8 @@ impl<F: Fn(u64) -> Step> Code for F {
 /// A stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// The instruction pointer, then return addresses; at least one, at most [`MAX_FRAMES`].
+    /// The instruction pointer, then return addresses; in HotSpot's interpreter methods ([`INTERPRETED_METHOD`]). At least one, at
+    /// most [`MAX_FRAMES`].
     pub frames: Vec<u64>,
     /// How it ended.
     pub end: StackEnd,
@@ -183,9 +184,13 @@ impl<M: Memory> Walker<'_, M> {
         let frame = self.registers.bp();
         self.frame_pointer_step()?;
         let (ip, sp, bp) = (self.registers.ip, self.registers.sp(), self.registers.bp());
-        let caller_sp = self.memory.word(frame.wrapping_sub(8)).filter(|&found| found > sp && found & 7 == 0);
-        if let Some(caller_sp) = caller_sp.filter(|_| sp == frame.wrapping_add(16)) {
-            self.registers = Registers::of(ip, caller_sp, bp);
+        let caller_sp = self.memory.word(frame.wrapping_sub(8)).filter(|&found| found >= sp && found & 7 == 0);
+        let Some(caller_sp) = caller_sp.filter(|_| sp == frame.wrapping_add(16)) else { return Ok(()) };
+        self.registers = Registers::of(ip, caller_sp, bp);
+        let method = self.memory.word(frame.wrapping_sub(24)).filter(|method| method & 7 == 0);
+        let method = method.filter(|method| (LOWEST_CODE..INTERPRETED_METHOD).contains(method));
+        if let (Some(method), Some(last)) = (method, self.frames.last_mut()) {
+            *last = method | INTERPRETED_METHOD;
         }
         Ok(())
     }
@@ -235,6 +240,22 @@ mod tests {
         assert_eq!(is_read(0x7028), (0x2_0000, 0x7028));
         assert_eq!(is_read(0x7008), (0x2_0000, 0x7020), "a stack pointer within the frame is none");
         assert_eq!(is_read(0x7029), (0x2_0000, 0x7020), "nor is one between words");
+    }
+
+    #[test]
+    fn interpreted_frames_tell_their_methods() {
+        let frame_of = |method, caller_sp| {
+            let mut stack = stack(&[method, 0, caller_sp, 0x7030, 0x2_0000, 0, 0, 0]);
+            let registers = Registers::of(0x1_0000, 0x7000, 0x7018);
+            let mut walker = Walker { registers, exact: true, frames: Vec::new(), memory: &mut stack };
+            walker.go_to_caller(&mut (|_| Step::of(Rule::Interpreted))).expect("a caller");
+            walker.frames[0]
+        };
+        assert_eq!(frame_of(0x7f00_1238, 0x7028), INTERPRETED_METHOD | 0x7f00_1238);
+        assert_eq!(frame_of(0x7f00_1238, 0x7018), 0x1_0000, "a frame of another form has none");
+        for method in [0, 8, 0x7f00_1234, INTERPRETED_METHOD, u64::MAX - 7] {
+            assert_eq!(frame_of(method, 0x7028), 0x1_0000, "{method:#x}");
+        }
     }
 
     #[test]

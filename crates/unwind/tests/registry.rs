@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dwell_unwind::{Mapping, Registry, Row, Rule, Update, parse_maps};
+use dwell_unwind::{Mapping, Registry, Row, Rule, Step, Update, parse_maps};
 
 const CAPACITY: u32 = 1 << 24;
 
@@ -147,4 +147,22 @@ fn what_has_no_table_is_counted() {
     maps.apply(many.map_all(1, &all));
     assert_eq!(maps.mappings().len(), 336);
     assert_eq!(many.losses().mappings, 64);
+}
+
+#[test]
+fn memory_that_becomes_code_at_run_time_is_told_late() {
+    const START: u64 = 0x7f00_0000_0000;
+    let (mut registry, mut maps) = (Registry::new(CAPACITY), Maps::default());
+    let rows = [Row { pc: 0x100, step: Step::of(Rule::Interpreted) }, Row { pc: 0x900, step: Step::of(Rule::NoTable) }];
+    maps.apply(registry.set_run_time_code(7, START, START + 0x1_0000, &rows));
+    let mut map = |start: u64, path: &str| {
+        let mapping =
+            Mapping { tgid: 7, start, length: 0x2000, file_offset: 0, path: PathBuf::from(path), build_id: Vec::new() };
+        maps.apply(registry.map(&mapping));
+        maps.lookup(START + 0x200)
+    };
+    assert_eq!(map(START, "//anon"), Rule::Interpreted, "the memory itself");
+    assert_eq!(map(START, ""), Rule::Interpreted);
+    assert_eq!(map(START + 0x8000, "//anon"), Rule::Interpreted);
+    assert_eq!(map(START, "/dev/zero"), Rule::NoTable, "another mapping takes its place");
 }

@@ -31,7 +31,7 @@ pub use stack_flag::KERNEL as STACK_KERNEL;
 
 records! {
     /// The fixed part of a stack record; `count` addresses follow, leaf first: instruction pointer, then return
-    /// addresses.
+    /// addresses; methods in HotSpot's interpreter ([`crate::INTERPRETED_METHOD`]).
     StackHeader = record_stack, 32 {
         /// `tid`: the thread that was seen with this stack first.
         h: RecordHeader,

@@ -22,6 +22,9 @@ constants! {
     UCONTEXT_RIP: u64 = 168, UNWIND_UCONTEXT_RIP;
     /// `mov $15,%rax; syscall`, its first 8 bytes: a signal trampoline that has no table.
     SIGNAL_TRAMPOLINE: u64 = 0x0f0000000fc0c748, UNWIND_TRAMPOLINE;
+    /// Set in a frame of a stack that is no code address but the `Method*` that HotSpot's interpreter runs there. No address of
+    /// user space has this bit, and those of the kernel have the one above it, too.
+    INTERPRETED_METHOD: u64 = 0x4000000000000000, UNWIND_INTERPRETED_METHOD;
     /// Most that is read of a Python frame.
     PYTHON_FRAME_BYTES: u32 = 128, PYTHON_FRAME_BYTES;
     /// Most that is read of a Python code object.
@@ -69,7 +72,8 @@ codes! {
         /// may lie below the frame, and the caller's rbp at CFA - 16.
         StackSwitch = 10, UNWIND_RULE_STACK_SWITCH;
         /// A frame of HotSpot's interpreter: the caller's rbp lies at \*rbp, the return address at rbp + 8, the caller's stack
-        /// pointer at rbp - 8 (frame_x86.hpp: `interpreter_frame_sender_sp_offset`), since arguments may lie between.
+        /// pointer at rbp - 8 (frame_x86.hpp: `interpreter_frame_sender_sp_offset`), since arguments may lie between; the `Method*`
+        /// at rbp - 24 (`interpreter_frame_method_offset`).
         Interpreted = 11, UNWIND_RULE_INTERPRETED;
     }
 }

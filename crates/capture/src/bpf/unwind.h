@@ -169,15 +169,30 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	return UNWIND_GOES_ON;
 }
 
+/* The frame that was noted last runs this method, if it can be one: that is more than its address in the interpreter says. */
+static __always_inline void unwind_note_method(struct unwind_scratch *scratch, u64 method)
+{
+	u64 last = scratch->stack.count - 1;
+
+	if (method < 4096 || method >= UNWIND_INTERPRETED_METHOD || method & 7 ||
+	    !IS_INDEX(scratch->stack.frames, last))
+		return;
+	ITEM(scratch->stack.frames, last) = method | UNWIND_INTERPRETED_METHOD;
+	scratch->hash = unwind_mix(scratch->hash, method);
+}
+
 /* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
 static __always_inline int unwind_interpreted_step(struct unwind_scratch *scratch)
 {
-	u64 frame = scratch->bp, caller_sp = 0;
+	u64 frame = scratch->bp, caller_sp = 0, method = 0;
 	int end = unwind_frame_pointer_step(scratch);
 
-	if (end == UNWIND_GOES_ON && scratch->sp == frame + 16 && unwind_read(scratch, frame - 8, &caller_sp) &&
-	    caller_sp > scratch->sp && !(caller_sp & 7))
-		scratch->sp = caller_sp;
+	if (end != UNWIND_GOES_ON || scratch->sp != frame + 16 || !unwind_read(scratch, frame - 8, &caller_sp) ||
+	    caller_sp < scratch->sp || caller_sp & 7)
+		return end;
+	scratch->sp = caller_sp;
+	if (unwind_read(scratch, frame - 24, &method))
+		unwind_note_method(scratch, method);
 	return end;
 }
 

@@ -67,6 +67,8 @@ impl Collection<'_> {
         while self.unwinding.is_behind() {
             self.unwinding.catch_up()?;
         }
+        // The stacks of threads that wait already lead through run-time code, too.
+        self.drained.borrow_mut().java_code.read(&self.modules, &mut self.unwinding, false)?;
         Ok(())
     }
 }

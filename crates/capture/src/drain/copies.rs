@@ -16,7 +16,7 @@ const LAST_WALKING_NS: u64 = 1_000_000_000;
 pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
     for record in std::mem::take(&mut drained.waiting) {
         match waiting::stack(&record, unwinding) {
-            Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
+            Some((stack, frames)) => drained.walked(stack, &frames),
             None => drained.seeded_stacks_lost += 1,
         }
     }
@@ -61,7 +61,7 @@ fn walk_for(
     while monotonic_ns() < until {
         let Some((record, bytes)) = copies.next() else { break };
         let (stack, frames) = waiting::copied_stack(&record, bytes, unwinding);
-        drained.recorder.meta().stack(stack, &frames);
+        drained.walked(stack, &frames);
     }
     copies.collect()
 }

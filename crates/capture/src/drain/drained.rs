@@ -4,8 +4,8 @@
 use bytemuck::{bytes_of, pod_read_unaligned};
 use dwell_model::{Delay, Syscall};
 use dwell_store::raw::wire::{
-    DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord,
-    ThreadLeftRecord, ThreadNewRecord, kind, object_kind, switch_flag,
+    DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, StackHeader, SwitchRecord, THREAD_SEEDED,
+    ThreadExitRecord, ThreadLeftRecord, ThreadNewRecord, kind, object_kind, switch_flag,
 };
 use dwell_store::raw::{Record, c_string, prefix};
 
@@ -116,6 +116,12 @@ impl EventSink {
         ThreadExitRecord { h, ..left.exit }
     }
 
+    /// Writes a stack that user space walked.
+    pub fn walked(&mut self, stack: StackHeader, frames: &[u64]) {
+        self.java_code.saw(stack.tgid, frames, stack.h.time_ns);
+        self.recorder.meta().stack(stack, frames);
+    }
+
     /// Takes the registers of a thread, whose stack is walked later.
     fn registers(&mut self, kind: u16, bytes: &[u8]) {
         let Some((registers, copy)) = bytes.split_at_checked(size_of::<RegistersRecord>()) else { return };
@@ -197,6 +203,14 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
                     drained.record(&header, bytes_of(&switch));
                 }
             }
+        }
+        kind::STACK => {
+            if let Some(of) = prefix::<StackHeader>(bytes).filter(|of| drained.java_code.has(of.tgid))
+                && let Some(Record::Stack(_, frames)) = Record::of(bytes)
+            {
+                drained.java_code.saw(of.tgid, &frames, header.time_ns);
+            }
+            drained.record(&header, bytes);
         }
         _ => {
             let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));

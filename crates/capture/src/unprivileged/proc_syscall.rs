@@ -92,6 +92,7 @@ pub fn at(
         let walked = waiting::walk_thread(&registers, unwinding);
         let epoch = stacks.epoch(thread.tgid);
         stack = stacks.write((header, thread.tgid), epoch, &walked, drained.recorder.meta()).key;
+        stacks.tell_methods(&mut drained.java_code);
     }
     wait.seen = Some((monotonic_ns(), ProcWait { call: place.call, target, stack }));
     true

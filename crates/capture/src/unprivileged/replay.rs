@@ -177,6 +177,7 @@ impl Unprivileged {
         let Some(piece) = sample.piece(sort) else { return Ok((FoundStack::default(), None)) };
         let header = RecordHeader { kind: kind::STACK, size: 0, tid: stamp.tid, time_ns: stamp.time_ns };
         let found = self.stacks.find((header, stamp.tgid), &piece, world.unwinding, world.drained.recorder.meta());
+        self.stacks.tell_methods(&mut world.drained.java_code);
         let cut = (found.is_cut && sort == Sort::Enter).then(|| Box::new(piece.registers));
         Ok((found, cut))
     }

@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::record::Piece;
 use crate::stacks::unwinding::Unwinding;
+use crate::topics::java_code::{JavaCode, is_method};
 
 /// Walks that are remembered; beyond it all are forgotten.
 const MOST_WALKS: usize = 200_000;
@@ -55,6 +56,8 @@ pub struct Stacks {
     walks: usize,
     epochs: HashMap<u32, u32>,
     written: HashSet<u64>,
+    /// Stacks with methods that are to be named: their process, frames and time.
+    with_methods: Vec<(u32, Vec<u64>, u64)>,
 }
 
 impl Stacks {
@@ -116,8 +119,18 @@ impl Stacks {
         if self.is_new(key) {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
+            if walked.frames.iter().any(|frame| is_method(*frame)) {
+                self.with_methods.push((tgid, walked.frames.clone(), header.time_ns));
+            }
         }
         FoundStack { key, is_cut: walked.end == StackEnd::Unreadable }
+    }
+
+    /// Hands on the stacks whose methods are to be named.
+    pub fn tell_methods(&mut self, java_code: &mut JavaCode) {
+        for (tgid, frames, time_ns) in self.with_methods.drain(..) {
+            java_code.saw(tgid, &frames, time_ns);
+        }
     }
 
     /// Writes a stack of the kernel, if it is new. Returns its key, 0 of no frames.

@@ -16,6 +16,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("java::with_a_map", with_a_map),
         Case::new("java::without_a_flag", without_a_flag),
         Case::new("java::that_runs_already", that_runs_already),
+        Case::new("java::interpreted_methods_have_names", interpreted_methods_have_names),
+        Case::new("java::interpreted_methods_of_a_running_jvm", interpreted_methods_of_a_running_jvm),
         Case::new("java::locks_have_class_and_owner", locks_have_class_and_owner),
         Case::new("java::locks_of_a_running_jvm", locks_of_a_running_jvm),
     ]
@@ -69,6 +71,26 @@ public class Locks {
 }
 ";
 
+/// No method runs often enough to be compiled. `Service.pass` has no arguments, `Service.call` more than a frame's registers.
+const INTERPRETED: &str = "
+public class Rarely {
+    static class Service {
+        long calls;
+        long call(int a, int b, int c, int d, int e, int f, int g, int h) throws Exception {
+            Thread.sleep(100);
+            return ++calls + a + b + c + d + e + f + g + h;
+        }
+        static void pass() throws Exception { new Service().call(1, 2, 3, 4, 5, 6, 7, 8); }
+    }
+    public static void main(String[] arguments) throws Exception {
+        for (int i = Integer.parseInt(arguments[0]); i > 0; i--) Service.pass();
+    }
+}
+";
+
+/// Who waits in [`INTERPRETED`], leaf first.
+const WAITERS: [&str; 3] = ["Rarely$Service.call", "Rarely$Service.pass", "Rarely.main"];
+
 const MONITOR: &str = "java.util.ArrayList monitor";
 const LOCK: &str = "java.util.concurrent.locks.ReentrantLock";
 
@@ -87,6 +109,51 @@ fn compiled(file: &str, source: &str) -> Result<(String, TempDir)> {
     Ok((java, folder))
 }
 
+/// The stacks of the main thread's waits lead through methods that were never compiled, by their names.
+fn interpreted_methods_have_names() -> Result<()> {
+    let (java, folder) = compiled("Rarely.java", INTERPRETED)?;
+    let place = folder.path().display().to_string();
+    let recording = Recording::of(&[], &[&java, "-cp", &place, "Rarely", "10"])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    waiters_are_named(&recording, 0.6e9)?;
+    let rows = recording.rows(&["explain"])?;
+    let is_sleep = |row: &&Value| text(row, "place") == WAITERS[0] && text(row, "kind") == "slept";
+    let sleep = rows.iter().find(is_sleep).ok_or_else(|| anyhow!("no sleep in {} in {rows:?}", WAITERS[0]))?;
+    let frames: Vec<&str> = sleep["stack"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    ensure!(frames.windows(WAITERS.len()).any(|frames| frames == WAITERS), "{sleep}");
+    Ok(())
+}
+
+/// The same where Dwell attaches.
+fn interpreted_methods_of_a_running_jvm() -> Result<()> {
+    let (java, folder) = compiled("Rarely.java", INTERPRETED)?;
+    let place = folder.path().display().to_string();
+    let program = Running::start(Command::new(java).args(["-cp", &place, "Rarely", "80"]))?;
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let (made, pid) = (TempDir::new()?, program.pid().to_string());
+    let result = made.path().join("result").display().to_string();
+    let output = run_dwell(&["collect", "--target-pid", &pid, "--duration", "2s", "--result-dir", &result])?;
+    let recording = Recording::in_folder(made, output)?;
+    waiters_are_named(&recording, 1.2e9)?;
+    // A thread that waits all the time, also before Dwell came.
+    let rows = recording.rows(&["top-down"])?;
+    ensure!(rows.iter().any(|row| text(row, "function") == "java.lang.ref.Reference$ReferenceHandler.run"), "{rows:?}");
+    Ok(())
+}
+
+/// At least `slept_ns` are waits in a method that was never compiled, called by such methods.
+fn waiters_are_named(recording: &Recording, slept_ns: f64) -> Result<()> {
+    let found_ns = waited_ns(recording, &format!("Sleep in {}", WAITERS[0]))?;
+    ensure!(found_ns > slept_ns, "{found_ns} ns are waits in {}", WAITERS[0]);
+    let rows = recording.rows(&["top-down"])?;
+    let depth_of = |name: &str| {
+        let row = rows.iter().find(|row| text(row, "function") == name);
+        number(row.ok_or_else(|| anyhow!("no {name} among {} functions", rows.len()))?, "depth")
+    };
+    let depths: Vec<f64> = WAITERS.iter().map(|name| depth_of(name)).collect::<Result<_>>()?;
+    ensure!(depths[0] == depths[1] + 1.0 && depths[1] == depths[2] + 1.0, "{WAITERS:?} lie at {depths:?}");
+    Ok(())
+}
 /// Waits for a monitor and for a lock have the class, nearly all of the program's own time, and an owner for most of it.
 fn locks_have_class_and_owner() -> Result<()> {
     let (java, folder) = compiled("Locks.java", LOCKS)?;

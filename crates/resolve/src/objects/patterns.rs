@@ -226,6 +226,9 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "boost::upgrade_mutex::*", "boost::unique_lock*", "boost::shared_lock*", "boost::lock_guard*", "boost::this_thread::*",
 ];
 
+/// Java's standard library, in the modules of run-time code.
+const JAVA_LIBRARY: &[&str] = &["java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*"];
+
 /// A user frame, as the table sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
@@ -312,7 +315,8 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
 
 /// Whether a frame belongs to a runtime rather than to the program.
 pub fn is_library(caller: Caller<'_>) -> bool {
-    caller.is_runtime() || PATTERNS.iter().any(|pattern| pattern.fits(caller))
+    let is_java = || caller.module.starts_with("[jit] ") && caller.matches(JAVA_LIBRARY);
+    caller.is_runtime() || is_java() || PATTERNS.iter().any(|pattern| pattern.fits(caller))
 }
 
 #[cfg(test)]
@@ -345,6 +349,15 @@ mod tests {
         for (stack, expected) in stacks {
             assert_eq!(kind(stack), Some(expected), "{stack}");
         }
+    }
+
+    #[test]
+    fn java_has_a_library_of_its_own() {
+        let is_own = |module, function| !is_library(Caller { module, function });
+        assert!(
+            !is_own("[jit] java", "java.lang.Thread.sleep") && !is_own("[jit] app", "jdk.internal.misc.Unsafe.park")
+        );
+        assert!(is_own("[jit] java", "com.example.Pool.take") && is_own("app", "java.lang.Thread.sleep"));
     }
 
     #[test]

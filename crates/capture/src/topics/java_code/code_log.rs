@@ -1,10 +1,12 @@
 //! A log of run-time code in the form of `jit-PID.dump` (linux/tools/perf/Documentation/jitdump-specification.txt), without the
-//! code itself.
+//! code itself. A method of the interpreter counts as code at the address that stacks have for it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use dwell_hotspot::CodeBlob;
+
+use super::methods::NamedMethod;
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;
@@ -39,13 +41,21 @@ impl CodeLog {
     /// Adds code that there is since `since_ns` (CLOCK_MONOTONIC).
     pub fn add(&mut self, blobs: &[CodeBlob], since_ns: u64) -> io::Result<()> {
         for blob in blobs {
-            self.add_one(blob, since_ns)?;
+            self.add_one((blob.start, blob.end), &blob.name, since_ns)?;
         }
         self.file.flush()
     }
 
-    fn add_one(&mut self, blob: &CodeBlob, since_ns: u64) -> io::Result<()> {
-        let name: Vec<u8> = blob.name.bytes().filter(|byte| *byte != 0).collect();
+    /// Adds methods of the interpreter. A look-up of a caller asks for the byte before it.
+    pub fn add_methods(&mut self, methods: &[NamedMethod]) -> io::Result<()> {
+        for NamedMethod { frame, name, since_ns } in methods {
+            self.add_one((frame.saturating_sub(1), frame.saturating_add(1)), name, *since_ns)?;
+        }
+        self.file.flush()
+    }
+
+    fn add_one(&mut self, (start, end): (u64, u64), name: &str, since_ns: u64) -> io::Result<()> {
+        let name: Vec<u8> = name.bytes().filter(|byte| *byte != 0).collect();
         let bytes = RECORD_BYTES + name.len() + 1;
         self.bytes += bytes as u64;
         if self.bytes > MOST_BYTES {
@@ -55,7 +65,7 @@ impl CodeLog {
         self.file.write_all(&(bytes as u32).to_le_bytes())?;
         self.file.write_all(&since_ns.to_le_bytes())?;
         self.file.write_all(&[self.pid.to_le_bytes(), self.pid.to_le_bytes()].concat())?;
-        for word in [blob.start, blob.start, blob.end - blob.start, self.next] {
+        for word in [start, start, end - start, self.next] {
             self.file.write_all(&word.to_le_bytes())?;
         }
         self.file.write_all(&name)?;

@@ -15,6 +15,7 @@ use super::code_log::CodeLog;
 use super::frames::rows;
 use super::locks::{JavaWait, JvmLocks};
 use super::maps::JavaMaps;
+use super::methods::JvmMethods;
 use crate::clock::monotonic_ns;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
@@ -41,6 +42,8 @@ pub struct Jvm {
     log: Option<CodeLog>,
     /// Its locks, and the threads that wait for them.
     pub locks: JvmLocks,
+    /// Methods that its interpreter runs.
+    pub methods: JvmMethods,
     /// When libjvm.so was mapped, then when its code was read last.
     read_ns: u64,
     due_ns: u64,
@@ -59,6 +62,7 @@ impl Jvm {
             cache: None,
             log: None,
             locks: JvmLocks::default(),
+            methods: JvmMethods::default(),
             read_ns: header.h.time_ns,
             due_ns: 0,
             mapped_ns: header.h.time_ns,
@@ -83,7 +87,9 @@ impl Jvm {
             return Ok(Vec::new());
         }
         let begun_ns = monotonic_ns();
+        let was_open = self.cache.is_some();
         let scan = self.scan()?;
+        let has_begun = scan.is_some();
         // New code ran at the earliest after the scan before, and dead code had not run for long.
         let since_ns = std::mem::replace(&mut self.read_ns, begun_ns);
         let changed = scan.filter(|scan| !scan.appeared.is_empty() || scan.gone > 0);
@@ -93,9 +99,25 @@ impl Jvm {
             let blobs = || self.cache.iter().flat_map(CodeCache::blobs);
             all.extend(scan.regions.iter().map(|&region| (region, rows(region, blobs()))));
         }
-        let cost_ns = monotonic_ns().saturating_sub(begun_ns);
-        self.due_ns = begun_ns.saturating_add(SOONEST_NS.max(cost_ns.saturating_mul(PART_OF_TIME)));
+        // The first reading finds the structures, which is dear, and one of a JVM that begins is cheap: its stacks need what comes next.
+        let cost_ns = if was_open { monotonic_ns().saturating_sub(begun_ns) } else { 0 };
+        let pause_ns = if has_begun { SOONEST_NS.max(cost_ns.saturating_mul(PART_OF_TIME)) } else { 0 };
+        self.due_ns = begun_ns.saturating_add(pause_ns);
         Ok(all)
+    }
+
+    /// Names the methods that stacks showed, and writes them into the log in `modules`. Fails, with the reason, when this can never be
+    /// done.
+    pub fn name_methods(&mut self, modules: &Folder) -> Result<(), String> {
+        let Some(cache) = self.cache.as_ref().filter(|_| self.due_ns != u64::MAX) else { return Ok(()) };
+        if !self.methods.are_waiting() {
+            return Ok(());
+        }
+        let named = self.methods.name(cache, &mut self.memory);
+        if named.is_empty() {
+            return Ok(());
+        }
+        self.log(modules).and_then(|log| log.add_methods(&named)).map_err(|error| error.to_string())
     }
 
     /// Looks at its threads if it is time, and says in `maps` where it keeps what they wait for. Fails, with the reason, when this
@@ -137,11 +159,19 @@ impl Jvm {
         if scan.appeared.is_empty() {
             return Ok(());
         }
-        if self.log.is_none() {
-            let name = KeptFile::JitDump { tgid: self.pid, time_ns: self.mapped_ns }.file_name();
-            self.log = Some(CodeLog::begin(modules.create_file(&name)?, self.pid)?);
-        }
-        self.log.as_mut().map_or(Ok(()), |log| log.add(&scan.appeared, since_ns))
+        self.log(modules)?.add(&scan.appeared, since_ns)
+    }
+
+    /// Its log in `modules`, begun if there is none.
+    fn log(&mut self, modules: &Folder) -> io::Result<&mut CodeLog> {
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => {
+                let name = KeptFile::JitDump { tgid: self.pid, time_ns: self.mapped_ns }.file_name();
+                CodeLog::begin(modules.create_file(&name)?, self.pid)?
+            }
+        };
+        Ok(self.log.insert(log))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What Java programs compile at run time, and the locks that they wait for, without a flag and without an agent.
+//! What Java programs compile at run time or interpret, and the locks that they wait for, without a flag and without an agent.
 //! Takes the memory of processes that have mapped HotSpot's libjvm.so; gives a log of their code beside the result's modules, in the
 //! form that other runtimes write themselves (`jit-PID.dump`), which the crate resolve reads.
 //! It does not understand a JVM's structures: the crate hotspot does.
@@ -8,6 +8,7 @@ mod frames;
 mod jvm;
 mod locks;
 mod maps;
+mod methods;
 
 use std::collections::HashMap;
 
@@ -18,6 +19,7 @@ use dwell_store::raw::wire::{SwitchRecord, switch_flag};
 use self::jvm::Jvm;
 pub use self::locks::JavaWait;
 pub use self::maps::JavaMaps;
+pub use self::methods::is_method;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
@@ -37,6 +39,8 @@ pub struct JavaCode {
     lost: u64,
     /// Locks that were too many.
     locks_lost: u64,
+    /// Methods without a name, of JVMs that are gone.
+    methods_lost: u64,
 }
 
 impl JavaCode {
@@ -60,7 +64,8 @@ impl JavaCode {
 
     /// Process `tgid` runs another program, or none.
     pub fn forget(&mut self, tgid: u32) {
-        if self.jvms.remove(&tgid).is_some() {
+        if let Some(jvm) = self.jvms.remove(&tgid) {
+            self.methods_lost += jvm.methods.unnamed();
             self.maps.iter().for_each(|maps| maps.forget(tgid));
         }
     }
@@ -85,6 +90,18 @@ impl JavaCode {
         Some(wait)
     }
 
+    /// Whether the methods in stacks of process `tgid` should be known.
+    pub fn has(&self, tgid: u32) -> bool {
+        self.jvms.contains_key(&tgid)
+    }
+
+    /// A stack of process `tgid`, seen at `time_ns`: the methods in it will be named.
+    pub fn saw(&mut self, tgid: u32, frames: &[u64], time_ns: u64) {
+        if let Some(jvm) = self.jvms.get_mut(&tgid) {
+            jvm.methods.saw(frames, time_ns);
+        }
+    }
+
     /// Tells every lock again: what was told before will be forgotten.
     pub fn describe_again(&mut self) {
         self.jvms.values_mut().for_each(|jvm| jvm.locks.describe_again());
@@ -97,10 +114,11 @@ impl JavaCode {
             if let Some(Err(reason)) = self.maps.as_ref().map(|maps| jvm.read_threads(maps)) {
                 self.notices.push(notice!(JAVA_LOCKS_UNREAD, pid = pid, reason = reason));
             }
-            if !at_end && !jvm.is_due(monotonic_ns()) {
+            let named = jvm.name_methods(modules);
+            if named.is_ok() && !at_end && !jvm.is_due(monotonic_ns()) {
                 continue;
             }
-            match jvm.read(modules) {
+            match named.and_then(|()| jvm.read(modules)) {
                 Ok(changed) => {
                     for (region, rows) in changed {
                         unwinding.set_run_time_code(pid, (region.start, region.end), &rows)?;
@@ -118,7 +136,12 @@ impl JavaCode {
 
     /// What was not told: name and count, zeros left out.
     pub fn losses(&self) -> impl Iterator<Item = (String, u64)> {
-        let all = [(losses::JIT_MAPS_UNREADABLE, self.lost), (losses::JAVA_LOCKS_UNTOLD, self.locks_lost)];
+        let unnamed = self.jvms.values().map(|jvm| jvm.methods.unnamed()).sum::<u64>() + self.methods_lost;
+        let all = [
+            (losses::JIT_MAPS_UNREADABLE, self.lost),
+            (losses::JAVA_LOCKS_UNTOLD, self.locks_lost),
+            (losses::JAVA_METHODS_UNNAMED, unnamed),
+        ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count))
     }
 

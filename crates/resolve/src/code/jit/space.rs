@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use dwell_model::{Notice, notice};
+use dwell_store::raw::wire::INTERPRETED_METHOD;
 use dwell_store::{Folder, KeptFile};
 
 use super::dump::parse as parse_dump;
@@ -20,6 +21,9 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Pieces that a look-up passes over at most: overlapping pieces are rare, but a program may write what it likes.
 const MOST_STEPS: usize = 1000;
 
+/// What a JVM calls its interpreter.
+const INTERPRETER: &str = "Interpreter";
+
 /// One map or log.
 struct Table {
     module: u32,
@@ -29,6 +33,8 @@ struct Table {
     reach: Vec<u64>,
     /// Where each piece is in the space of all.
     bases: Vec<u64>,
+    /// The place of a JVM's interpreter in that space.
+    interpreter: Option<u64>,
 }
 
 /// Every map and log of a result.
@@ -140,12 +146,15 @@ impl Jit {
         codes.retain(|code| code.from_ns < code.until_ns);
         codes.sort_by_key(|code| (code.start, code.from_ns));
         let number = self.tables.len();
-        let mut table = Table { module, codes, reach: Vec::new(), bases: Vec::new() };
+        let mut table = Table { module, codes, reach: Vec::new(), bases: Vec::new(), interpreter: None };
         let mut reach = 0;
         for (index, code) in table.codes.iter().enumerate() {
             reach = code.end.max(reach);
             table.reach.push(reach);
             table.bases.push(self.end);
+            if table.interpreter.is_none() && code.function.name == INTERPRETER {
+                table.interpreter = Some(self.end);
+            }
             self.space.push((self.end, number, index));
             self.end = self.end.saturating_add(code.end - code.start);
         }
@@ -153,14 +162,19 @@ impl Jit {
         self.of_image.entry(image).or_default().push(number);
     }
 
-    /// The piece of code at `address` of `image` at `time_ns`: its module, and the address in the space of all pieces.
+    /// The piece of code at `address` of `image` at `time_ns`: its module, and the address in the space of all pieces. Of an
+    /// interpreted method that nothing names, the interpreter.
     pub fn find(&self, lives: &ThreadTable, mut image: ImageId, address: u64, mut time_ns: u64) -> Option<(u32, u64)> {
         if self.tables.is_empty() {
             return None;
         }
         loop {
-            let tables = self.of_image.get(&image).into_iter().flatten().filter_map(|&number| self.tables.get(number));
-            let found = tables.filter_map(|table| Some((table.module, table.find(address, time_ns)?))).next();
+            let numbers = self.of_image.get(&image).map_or(&[][..], Vec::as_slice);
+            let tables = || numbers.iter().filter_map(|&number| self.tables.get(number));
+            let found = tables().find_map(|table| Some((table.module, table.find(address, time_ns)?)));
+            let is_method = address >> 62 == INTERPRETED_METHOD >> 62;
+            let interpreter = || tables().find_map(|table| Some((table.module, table.interpreter?)));
+            let found = found.or_else(|| is_method.then(interpreter).flatten());
             if found.is_some() {
                 return found;
             }
@@ -273,6 +287,22 @@ mod tests {
         assert_eq!(name(0x1018, 95).as_deref(), Some("third"));
         assert_eq!(name(0x1004, 95), None);
         assert_eq!(name(0x1004, 5).as_deref(), Some("first"), "told a little late");
+    }
+
+    #[test]
+    fn interpreted_methods_have_names_or_are_the_interpreter() {
+        let (known, unknown) = (INTERPRETED_METHOD | 0x7f00_1230, INTERPRETED_METHOD | 0x7f00_4560);
+        let mut log = dump::tests::log();
+        dump::tests::load(&mut log, 10, 0x1000, 0x200, INTERPRETER);
+        dump::tests::load(&mut log, 20, known - 1, 2, "com.example.Pool.take");
+        dump::tests::load(&mut log, 90, known - 1, 2, "com.example.Pool.put");
+        let jit = jit(parse_dump(&log, 100).codes);
+        let name = |address, time_ns| named(&jit, address, time_ns);
+        assert_eq!(name(known, 20).as_deref(), Some("com.example.Pool.take"));
+        assert_eq!(name(known - 1, 15).as_deref(), Some("com.example.Pool.take"), "a caller's, told a little late");
+        assert_eq!(name(known, 95).as_deref(), Some("com.example.Pool.put"));
+        assert_eq!(name(unknown, 50).as_deref(), Some(INTERPRETER));
+        assert_eq!(name(0x7f00_4560, 50), None, "it is no method");
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! The methods that a JVM's interpreter ran: each is named when a stack shows it, while the process lives.
+//!
+//! A stack has the address of a method's structure. Another method may get that address later, so a name is read anew with the first
+//! stack after a while.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
+use dwell_hotspot::{CodeCache, RemoteMemory};
+use dwell_store::raw::wire::INTERPRETED_METHOD;
+use foldhash::fast::FixedState;
+
+/// So long a name is believed.
+const BELIEVED_NS: u64 = 1_000_000_000;
+/// Methods that are named at once: the others come in the next round.
+const MOST_AT_ONCE: usize = 4096;
+/// Methods that wait for their names.
+const MOST_WAITING: usize = 1 << 16;
+/// Methods whose names are remembered; beyond it all are forgotten and told again.
+const MOST_KNOWN: usize = 1 << 18;
+
+/// A method and its name from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedMethod {
+    /// As stacks have it.
+    pub frame: u64,
+    /// `com.example.Pool.take`
+    pub name: String,
+    /// When a stack showed it (CLOCK_MONOTONIC).
+    pub since_ns: u64,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct JvmMethods {
+    /// When a stack showed them first.
+    waiting: BTreeMap<u64, u64>,
+    /// Hash of the name, 0 where it could not be read, and when that was seen.
+    known: HashMap<u64, (u64, u64)>,
+    /// Methods that were too many, or could not be read.
+    unnamed: u64,
+}
+
+impl JvmMethods {
+    /// A stack of this JVM, seen at `time_ns`.
+    pub fn saw(&mut self, frames: &[u64], time_ns: u64) {
+        for &frame in frames.iter().filter(|frame| is_method(**frame)) {
+            let is_new = self.known.get(&frame).is_none_or(|(_, at_ns)| at_ns.saturating_add(BELIEVED_NS) <= time_ns);
+            if !is_new || self.waiting.contains_key(&frame) {
+                continue;
+            }
+            if self.waiting.len() >= MOST_WAITING {
+                self.unnamed += 1;
+            } else {
+                self.waiting.insert(frame, time_ns);
+            }
+        }
+    }
+
+    /// Whether a method waits for its name.
+    pub fn are_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Names methods that wait for it. Returns those that have another name than before.
+    pub fn name(&mut self, cache: &CodeCache, memory: &mut impl RemoteMemory) -> Vec<NamedMethod> {
+        let now: Vec<(u64, u64)> = std::iter::from_fn(|| self.waiting.pop_first()).take(MOST_AT_ONCE).collect();
+        let methods: Vec<u64> = now.iter().map(|(frame, _)| frame & !INTERPRETED_METHOD).collect();
+        let mut named = Vec::new();
+        for ((frame, since_ns), name) in now.into_iter().zip(cache.method_names(memory, &methods)) {
+            if self.known.len() >= MOST_KNOWN {
+                self.known.clear();
+            }
+            let hash = name.as_ref().map_or(0, |name| FixedState::default().hash_one(name).max(1));
+            let before = self.known.insert(frame, (hash, since_ns));
+            match name {
+                Some(name) if before.is_none_or(|(before, _)| before != hash) => {
+                    named.push(NamedMethod { frame, name, since_ns });
+                }
+                None if before.is_none() => self.unnamed += 1,
+                _ => {}
+            }
+        }
+        named
+    }
+
+    /// How many methods have no name, those among them that wait for it.
+    pub fn unnamed(&self) -> u64 {
+        self.unnamed + self.waiting.len() as u64
+    }
+}
+
+/// Whether a stack's frame is a method.
+pub fn is_method(frame: u64) -> bool {
+    frame >> 62 == INTERPRETED_METHOD >> 62
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_hotspot::example::{ExampleJvm, ExampleMemory, METHOD, exports};
+
+    use super::*;
+
+    fn cache() -> (CodeCache, ExampleMemory, u64) {
+        let mut memory = ExampleJvm::default().memory();
+        let mut cache = CodeCache::open(&mut memory, &exports()).expect("a description");
+        cache.scan(&mut memory).expect("heaps");
+        (cache, memory, ExampleJvm::default().method() | INTERPRETED_METHOD)
+    }
+
+    #[test]
+    fn a_method_is_named_once() {
+        let ((cache, mut memory, frame), mut methods) = (cache(), JvmMethods::default());
+        methods.saw(&[0x1000, frame, frame], 5);
+        let named = methods.name(&cache, &mut memory);
+        assert_eq!(named, [NamedMethod { frame, name: METHOD.to_owned(), since_ns: 5 }]);
+        methods.saw(&[frame], 6);
+        assert!(!methods.are_waiting(), "its name is known");
+        methods.saw(&[frame], 5 + BELIEVED_NS);
+        assert!(methods.are_waiting(), "another method may lie there now");
+        assert_eq!(methods.name(&cache, &mut memory), [], "it has the same name");
+        assert_eq!(methods.unnamed(), 0);
+    }
+
+    #[test]
+    fn a_method_gets_the_name_of_the_one_that_follows_it() {
+        let ((cache, mut memory, frame), mut methods) = (cache(), JvmMethods::default());
+        methods.saw(&[frame], 5);
+        assert_eq!(methods.name(&cache, &mut ExampleMemory::new(Vec::new())), [], "it is gone");
+        assert_eq!(methods.unnamed(), 1);
+        methods.saw(&[frame], 5 + BELIEVED_NS);
+        let named = methods.name(&cache, &mut memory);
+        assert_eq!(named.iter().map(|method| method.since_ns).collect::<Vec<_>>(), [5 + BELIEVED_NS]);
+    }
+
+    #[test]
+    fn methods_without_bound_are_counted() {
+        let (cache, mut memory, _) = cache();
+        let mut methods = JvmMethods::default();
+        let frames: Vec<u64> =
+            (0..MOST_WAITING as u64 + 7).map(|number| INTERPRETED_METHOD | (1 << 40) | (number * 8)).collect();
+        methods.saw(&frames, 5);
+        assert_eq!(methods.unnamed(), frames.len() as u64);
+        while methods.are_waiting() {
+            assert_eq!(methods.name(&cache, &mut memory), []);
+        }
+        assert_eq!(methods.unnamed(), frames.len() as u64);
+    }
+}
