@@ -31,6 +31,10 @@ const TOLD_BY_TERMINAL: Duration = Duration::from_millis(400);
 /// Runs the command on what its packed results hold; `None` where it names none.
 pub fn run_unpacked(command: &Command, words: &[OsString]) -> Result<Option<ExitCode>> {
     let named = results_of(command);
+    // A collection's process is to have no thread before it starts its program.
+    if named.is_empty() {
+        return Ok(None);
+    }
     reading::await_answers(&named)?;
     let packed: Vec<&OsStr> = named.into_iter().filter(|name| is_packed(Path::new(name))).collect();
     if packed.is_empty() {
