@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
+use dwell_store::ControlRequest;
 use dwell_view::answer;
 use serde::{Deserialize, Serialize};
 
@@ -37,28 +38,8 @@ pub enum CollectorQuestion {
         /// Number of the collection.
         collection: u32,
         /// How.
-        word: SteeringWord,
-        /// The text of a mark.
-        text: String,
+        request: ControlRequest,
     },
-}
-
-/// What a collection that runs can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SteeringWord {
-    /// Record no more until it is resumed.
-    Pause,
-    /// Record again.
-    Resume,
-    /// End; what was recorded is kept.
-    Stop,
-    /// End; nothing is kept.
-    Cancel,
-    /// Put a named marker on the timeline.
-    Mark,
-    /// Make a result of what was recorded so far.
-    Snapshot,
 }
 
 /// An analysis.

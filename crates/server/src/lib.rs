@@ -25,7 +25,7 @@ use access::{Askers, Guard, Tls, Token, check, demand_token, machine, serve};
 pub use access::{Secret, TlsFiles};
 pub use collector::{
     CollectedAnalysis, CollectionInfo, CollectionList, CollectionPlan, CollectionRequest, CollectionTarget, Collector,
-    CollectorAnswer, CollectorQuestion, MOST_QUESTION_BYTES, ProcessInfo, SteeringWord,
+    CollectorAnswer, CollectorQuestion, MOST_QUESTION_BYTES, ProcessInfo,
 };
 pub use error::Error;
 use state::App;

@@ -48,7 +48,7 @@ function Page() {
   const { result, tab } = useView((state) => ({ result: state.result, tab: state.tab }));
   const dispatch = useDispatch();
   const help = useAppKeys();
-  const [collections, look] = useCollections();
+  const [collections, refresh] = useCollections();
   useEffect(() => {
     const abort = new AbortController();
     fetchResults(abort.signal).then(setResults, (reason) => !abort.signal.aborted && setError(asApiError(reason)));
@@ -90,7 +90,7 @@ function Page() {
       ) : current ? (
         <ResultPage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : results ? (
-        <ResultList results={results} collections={collections} look={look} />
+        <ResultList results={results} collections={collections} refresh={refresh} />
       ) : (
         <Skeleton rows={6} />
       )}

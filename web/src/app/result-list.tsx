@@ -14,16 +14,16 @@ interface Props {
   results: ResultInfo[];
   /** Where the page may start collections. */
   collections: Collections | null;
-  /** After one was started or told something. */
-  look: () => void;
+  /** Looks at them again, after one was started or steered. */
+  refresh: () => void;
 }
 
-export function ResultList({ results, collections, look }: Props) {
+export function ResultList({ results, collections, refresh }: Props) {
   const dispatch = useDispatch();
   const [opened, setOpened] = useState(results.length === 0);
   const started = () => {
     setOpened(false);
-    look();
+    refresh();
   };
   if (results.length === 0 && !collections) {
     return (
@@ -45,7 +45,7 @@ export function ResultList({ results, collections, look }: Props) {
             {t('collect.new')} …
           </button>
           {opened && <NewCollection started={started} />}
-          <CollectionList collections={collections.collections} told={look} />
+          <CollectionList collections={collections.collections} refresh={refresh} />
         </>
       )}
       <h1>{t('app.results')}</h1>

@@ -188,6 +188,16 @@ impl CauseRow<'_> {
         }
     }
 
+    /// The function that ran, where that is the cause, and in how much time it delayed anybody, ns.
+    fn ran(&self) -> Option<(String, u64)> {
+        match self {
+            CauseRow::Wait(root) if root.cause.kind == CauseKind::Ran => {
+                Some((root.function().to_owned(), delay_ns(root)))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the program did it, and not what else the machine ran.
     fn is_of_program(&self) -> bool {
         match self {
@@ -283,6 +293,8 @@ fn is_under_lock(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
 pub struct InSummary {
     /// The causes; what else there is to say are its notes.
     pub causes: View,
+    /// Which functions ran that others waited for, and in how much time that delayed anybody, ns.
+    pub ran: Vec<(String, u64)>,
     /// The account.
     pub account: View,
 }
@@ -312,7 +324,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
         let rest = told[shown..].iter().map(CauseRow::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
-    InSummary { causes: view, account: account(&explanation) }
+    let ran = told[..shown].iter().filter_map(CauseRow::ran).collect();
+    InSummary { causes: view, ran, account: account(&explanation) }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

@@ -14,7 +14,6 @@ use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
-use crate::study::explain::CauseKind;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
 use crate::tables::notes::notes_of_summary;
@@ -185,8 +184,8 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
     let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
-    let explain::InSummary { causes, account } = explained;
-    let findings = findings_beside(fold, &causes);
+    let findings = findings_beside(fold, &explained);
+    let explain::InSummary { causes, account, .. } = explained;
     Ok(vec![
         Field("explanation", nested(causes)),
         Field("account", nested(account)),
@@ -203,7 +202,8 @@ fn nested(view: View) -> Value {
 }
 
 /// The findings that no cause tells already.
-fn findings_beside(fold: &Fold<'_>, causes: &View) -> View {
+fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> View {
+    let causes = &explained.causes;
     let found = findings::findings_of(fold);
     let column = causes.columns.iter().position(|column| column.id == "chain");
     let links = |row: &Row| match column.and_then(|column| row.values.get(column)) {
@@ -212,32 +212,15 @@ fn findings_beside(fold: &Fold<'_>, causes: &View) -> View {
     };
     let chains: Vec<String> = causes.rows.iter().map(links).collect();
     let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
-    let ran = functions_that_ran(causes);
     let is_told = |def: &FindingDef, finding: &Finding| match (def.id, finding.during) {
         (findings::FINE_GRAINED_WAITS, _) => of_cause(&finding.subject),
         // That others waited meanwhile is the same, seen from the other side.
         (findings::SINGLE_THREADED_PHASE, Some((from, to))) => {
-            ran.iter().any(|(function, wall_ns)| *function == finding.subject && 2 * wall_ns >= to - from)
+            explained.ran.iter().any(|(function, wall_ns)| *function == finding.subject && 2 * wall_ns >= to - from)
         }
         _ => false,
     };
     findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, finding)).collect())
-}
-
-/// The functions that causes say threads ran, each with the time in which that delayed anybody, ns.
-fn functions_that_ran(causes: &View) -> Vec<(String, u64)> {
-    let column = |id: &str| causes.columns.iter().position(|column| column.id == id);
-    let (Some(kind), Some(place), Some(wall)) = (column("kind"), column("place"), column("wall_ns")) else {
-        return Vec::new();
-    };
-    let function = |at: &str| at.rsplit_once(" (").map_or(at, |(function, _)| function).to_owned();
-    let ran = |row: &Row| match (row.values.get(kind)?, row.values.get(place)?, row.values.get(wall)?) {
-        (Value::Text(kind), Value::Text(at), Value::Ns(wall_ns)) if kind == CauseKind::Ran.id() => {
-            Some((function(at), *wall_ns))
-        }
-        _ => None,
-    };
-    causes.rows.iter().filter_map(ran).collect()
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

@@ -37,7 +37,7 @@ fn namespace(kind: &str) -> u32 {
 
 fn level() -> Result<u32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if ids_of(&status) != Some(1) {
+    if ids_of(&status).is_none_or(|ids| ids.len() != 1) {
         return Err(Error::ForeignProc);
     }
     let object = loading::load("namespace", &HashMap::new(), &Scope::zeroed())?.object;
@@ -51,10 +51,10 @@ fn level() -> Result<u32> {
     })
 }
 
-/// In how many pid namespaces the process has an id, from the one that `/proc` is of to its own.
-fn ids_of(status: &str) -> Option<usize> {
+/// The ids of a process or thread, by its `/proc/ID/status`: from the pid namespace that `/proc` is of to its own.
+pub fn ids_of(status: &str) -> Option<Vec<u32>> {
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    Some(ids.split_whitespace().count())
+    ids.split_whitespace().map(|id| id.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -62,9 +62,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_counted() {
-        assert_eq!(ids_of("Name:\tx\nNSpid:\t17\nNSpgid:\t17\n"), Some(1));
-        assert_eq!(ids_of("NSpid:\t17\t1\n"), Some(2));
+    fn ids_are_those_of_each_namespace() {
+        assert_eq!(ids_of("Name:\tx\nNSpid:\t17\nNSpgid:\t17\n"), Some(vec![17]));
+        assert_eq!(ids_of("NSpid:\t17\t1\n"), Some(vec![17, 1]));
         assert_eq!(ids_of("Name:\tx\n"), None);
     }
 }

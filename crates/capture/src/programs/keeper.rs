@@ -19,6 +19,7 @@ use dwell_store::{Folder, KeptFile, module_identity};
 use dwell_unwind::build_id_of;
 
 use crate::clock::Birth;
+use crate::kernel::namespace::ids_of;
 use crate::kernel::perf::Mapping;
 use crate::options::User;
 use crate::programs::copying::{CopySubject, Copying, Origin};
@@ -343,8 +344,7 @@ fn is_at_its_path(held: &HeldFile) -> bool {
 /// The process's id in the innermost of its pid namespaces: the one that it names its files by.
 fn inner_pid(tgid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tgid}/status")).ok()?;
-    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    ids.split_whitespace().last()?.parse().ok()
+    ids_of(&status)?.last().copied()
 }
 
 /// The user as whom the process runs.

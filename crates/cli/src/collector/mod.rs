@@ -45,7 +45,7 @@ pub fn run(folder: &Path) -> Result<ExitCode> {
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, ignored).map_err(failed)?;
     let folder = std::path::absolute(folder).map_err(failed)?;
-    let mut desk = Desk { folder, collections: PageCollections::default() };
+    let mut handler = QuestionHandler { folder, collections: PageCollections::default() };
     let mut questions = BufReader::new(answers.try_clone().map_err(failed)?);
     loop {
         let mut line = String::new();
@@ -53,24 +53,24 @@ pub fn run(folder: &Path) -> Result<ExitCode> {
         if !matches!(length, Ok(1..)) || !line.ends_with('\n') {
             break;
         }
-        let answer = desk.answer(&line).unwrap_or_else(|error| refused(&error));
+        let answer = handler.answer(&line).unwrap_or_else(|error| refused(&error));
         let mut text = serde_json::to_string(&answer).unwrap_or_default();
         text.push('\n');
         if answers.write_all(text.as_bytes()).is_err() {
             break;
         }
     }
-    desk.collections.end();
+    handler.collections.end();
     Ok(ExitCode::SUCCESS)
 }
 
 /// Who answers.
-struct Desk {
+struct QuestionHandler {
     folder: PathBuf,
     collections: PageCollections,
 }
 
-impl Desk {
+impl QuestionHandler {
     fn answer(&mut self, line: &str) -> Result<CollectorAnswer> {
         let strange = |error| Hinted::new(format!("this is no question: {error}"));
         match serde_json::from_str(line).map_err(strange)? {
@@ -78,8 +78,8 @@ impl Desk {
             CollectorQuestion::Processes => document(&processes::processes()?),
             CollectorQuestion::Plan(wanted) => document(&plan::plan(&self.folder, &wanted)),
             CollectorQuestion::Start(wanted) => document(&self.collections.start(&self.folder, &wanted)?),
-            CollectorQuestion::Steer { collection, word, text } => {
-                document(&self.collections.steer(collection, word, text)?)
+            CollectorQuestion::Steer { collection, request } => {
+                document(&self.collections.steer(collection, &request)?)
             }
         }
     }

@@ -39,8 +39,8 @@ pub fn processes() -> Result<Vec<ProcessInfo>> {
     command.args(["top", "--once", "--interval=1s", "--format=json", "--limit=0"]).stdin(Stdio::null());
     let output = command.output().map_err(|error| failed(error.to_string()))?;
     let snapshot: Snapshot = serde_json::from_slice(&output.stdout).map_err(|error| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        failed(said.lines().next().map_or_else(|| error.to_string(), str::to_owned))
+        let message = String::from_utf8_lossy(&output.stderr);
+        failed(message.lines().next().map_or_else(|| error.to_string(), str::to_owned))
     })?;
     let own = std::process::id();
     let mut processes: Vec<ProcessInfo> = snapshot.rows.into_iter().filter(|row| row.pid != own).map(info).collect();

@@ -2,10 +2,10 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use dwell_server::{CollectedAnalysis, CollectionInfo, CollectionList, CollectionRequest, SteeringWord};
+use dwell_server::{CollectedAnalysis, CollectionInfo, CollectionList, CollectionRequest};
 use dwell_store::{ControlReply, ControlRequest, ControlStatus, Manifest, ResultFolder, State};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -49,7 +49,7 @@ struct Collection {
 enum Stage {
     Recording,
     Finalizing,
-    Ended(ExitStatus),
+    Ended,
 }
 
 impl PageCollections {
@@ -82,11 +82,11 @@ impl PageCollections {
     }
 
     /// Steers one.
-    pub fn steer(&mut self, id: u32, word: SteeringWord, text: String) -> Result<CollectionInfo> {
+    pub fn steer(&mut self, id: u32, request: &ControlRequest) -> Result<CollectionInfo> {
         let found = self.all.iter_mut().find(|collection| collection.id == id);
         let collection =
             found.ok_or_else(|| Hinted::new("there is no such collection").hint("look at the list again"))?;
-        collection.steer(word, text)?;
+        collection.steer(request)?;
         collection.look();
         Ok(collection.info())
     }
@@ -144,7 +144,7 @@ impl Collection {
     }
 
     fn is_running(&self) -> bool {
-        !matches!(self.stage, Stage::Ended(_))
+        self.stage != Stage::Ended
     }
 
     /// Looks how far it is.
@@ -152,8 +152,8 @@ impl Collection {
         if !self.is_running() {
             return;
         }
-        if let Ok(Some(status)) = self.child.try_wait() {
-            self.stage = Stage::Ended(status);
+        if let Ok(Some(_)) = self.child.try_wait() {
+            self.stage = Stage::Ended;
             self.lasted_ns = Some(self.began.elapsed().as_nanos() as u64);
             // What it said last was before its end.
             if let Some(manifest) = self.manifest() {
@@ -181,19 +181,11 @@ impl Collection {
         Some(self.manifest()?.state)
     }
 
-    fn steer(&mut self, word: SteeringWord, text: String) -> Result<()> {
-        let request = match word {
-            SteeringWord::Pause => ControlRequest::Pause,
-            SteeringWord::Resume => ControlRequest::Resume,
-            SteeringWord::Stop => ControlRequest::Stop,
-            SteeringWord::Cancel => ControlRequest::Cancel,
-            SteeringWord::Snapshot => ControlRequest::Snapshot,
-            SteeringWord::Mark if text.is_empty() => {
-                return Err(Hinted::new("a mark has a text").hint("type what happens now"));
-            }
-            SteeringWord::Mark => ControlRequest::Mark(text),
-        };
-        match ask(&self.path, &request)? {
+    fn steer(&mut self, request: &ControlRequest) -> Result<()> {
+        if matches!(request, ControlRequest::Mark(text) if text.is_empty()) {
+            return Err(Hinted::new("a mark has a text").hint("type what happens now"));
+        }
+        match ask(&self.path, request)? {
             ControlReply::Refused(why) => Err(Hinted::new(why).hint("look at the list again")),
             ControlReply::Snapshot(name) => finalize(&self.path.join(name)),
             _ => Ok(()),
@@ -225,9 +217,9 @@ impl Collection {
             Stage::Recording if self.status.as_ref().is_some_and(|status| status.paused) => "paused",
             Stage::Recording => "recording",
             Stage::Finalizing => "finalizing",
-            Stage::Ended(_) if self.state() == Some(State::Finalized) => "finished",
-            Stage::Ended(_) if !self.path.exists() && self.status.is_some() => "cancelled",
-            Stage::Ended(_) => "failed",
+            Stage::Ended if self.state() == Some(State::Finalized) => "finished",
+            Stage::Ended if !self.path.exists() && self.status.is_some() => "cancelled",
+            Stage::Ended => "failed",
         }
     }
 }

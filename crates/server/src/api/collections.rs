@@ -7,13 +7,14 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::routing::{get, post};
+use dwell_store::ControlRequest;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::document::{Document, made};
 use super::transport::written;
 use crate::collector::{
-    COLLECTIONS, CollectionList, CollectionRequest, Collector, CollectorQuestion, MOST_QUESTION_BYTES, SteeringWord,
+    COLLECTIONS, CollectionList, CollectionRequest, Collector, CollectorQuestion, MOST_QUESTION_BYTES,
 };
 use crate::problem::{Fault, Problem};
 use crate::state::App;
@@ -54,9 +55,12 @@ async fn steer(
     request: Request,
 ) -> Result<Document, Problem> {
     let none = |_| Problem::missing("a collection cannot be told that");
-    let word: SteeringWord = serde_json::from_value(Json::String(word)).map_err(none)?;
     let text: String = body(request.into_body()).await?;
-    ask(app, CollectorQuestion::Steer { collection, word, text }).await
+    let request = match word.as_str() {
+        "mark" => ControlRequest::Mark(text),
+        _ => serde_json::from_value(Json::String(word)).map_err(none)?,
+    };
+    ask(app, CollectorQuestion::Steer { collection, request }).await
 }
 
 /// What was sent, as far as it is what is expected.

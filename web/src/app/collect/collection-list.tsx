@@ -1,4 +1,4 @@
-// The collections that the page started: how each goes, and what it can be told.
+// The collections that the page started: how each goes, and how it is steered.
 
 import { useState } from 'react';
 import { type SteeringWord, steerCollection } from '../../api/collections';
@@ -12,21 +12,21 @@ import { asApiError } from '../../state/resource';
 
 interface Props {
   collections: CollectionInfo[];
-  /** After something was told. */
-  told: () => void;
+  /** Looks at them again, after one was steered. */
+  refresh: () => void;
 }
 
-export function CollectionList({ collections, told }: Props) {
+export function CollectionList({ collections, refresh }: Props) {
   return (
     <>
       {collections.map((collection) => (
-        <Collection key={collection.id} collection={collection} told={told} />
+        <Collection key={collection.id} collection={collection} refresh={refresh} />
       ))}
     </>
   );
 }
 
-function Collection({ collection, told }: { collection: CollectionInfo; told: () => void }) {
+function Collection({ collection, refresh }: { collection: CollectionInfo; refresh: () => void }) {
   const { result, command, state, elapsed_ns, threads, events, losses, bytes: size, output, problem } = collection;
   const dispatch = useDispatch();
   const open = () => dispatch((view) => openResult({ ...view, tab: 'summary' }, result));
@@ -41,7 +41,7 @@ function Collection({ collection, told }: { collection: CollectionInfo; told: ()
         {t('collect.of.events', { count: count(events) })} · {bytes(size)}
         {losses > 0 && <span className="bad"> · {t('collect.of.losses', { count: count(losses) })}</span>}
       </p>
-      {isRunning(collection) && <Steering collection={collection} told={told} />}
+      {isRunning(collection) && <Steering collection={collection} refresh={refresh} />}
       {state === 'finished' && (
         <button type="button" className="primary" onClick={open}>
           {t('collect.open')}
@@ -53,13 +53,13 @@ function Collection({ collection, told }: { collection: CollectionInfo; told: ()
   );
 }
 
-function Steering({ collection, told }: { collection: CollectionInfo; told: () => void }) {
+function Steering({ collection, refresh }: { collection: CollectionInfo; refresh: () => void }) {
   const { id, state } = collection;
   const [mark, setMark] = useState('');
   const [failure, setFailure] = useState('');
   const tell = (word: SteeringWord, text = '') => {
     setFailure('');
-    steerCollection(id, word, text).then(told, (reason) => setFailure(asApiError(reason).text));
+    steerCollection(id, word, text).then(refresh, (reason) => setFailure(asApiError(reason).text));
   };
   if (state !== 'recording' && state !== 'paused') return null;
   return (

@@ -1,6 +1,6 @@
 // The form of a new collection: what, how, and the same as a command line. What cannot be is told while one types.
 
-import { type FormEvent, type ReactNode, useEffect, useId, useState } from 'react';
+import { type FormEvent, useEffect, useId, useState } from 'react';
 import { fetchPlan, startCollection } from '../../api/collections';
 import type { CollectionPlan } from '../../api/types';
 import { type TextKey, t } from '../../base/texts';
@@ -69,17 +69,13 @@ export function NewCollection({ started }: { started: () => void }) {
           </label>
         ))}
       </fieldset>
-      <Field label={t('collect.duration')}>
-        {(id) => (
-          <input
-            id={id}
-            size={8}
-            placeholder="10s"
-            value={form.duration}
-            onChange={({ target }) => set({ duration: target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label={t('collect.duration')}
+        example="10s"
+        size={8}
+        value={form.duration}
+        set={(duration) => set({ duration })}
+      />
       <div className="collect-start">
         <button type="submit" className="primary" disabled={busy || isEmpty || fault !== ''}>
           {t('collect.start')}
@@ -127,60 +123,55 @@ function Target({ form, set }: { form: CollectForm; set: (changed: Partial<Colle
     case 'program':
       return (
         <>
-          <Field label={t('collect.command')}>
-            {(id) => (
-              <input
-                id={id}
-                className="wide"
-                spellCheck={false}
-                autoCapitalize="off"
-                placeholder="./app --its args"
-                value={form.command}
-                onChange={({ target }) => set({ command: target.value })}
-              />
-            )}
-          </Field>
-          <Field label={t('collect.folder')}>
-            {(id) => (
-              <input
-                id={id}
-                className="wide"
-                spellCheck={false}
-                value={form.folder}
-                onChange={({ target }) => set({ folder: target.value })}
-              />
-            )}
-          </Field>
+          <TextField
+            label={t('collect.command')}
+            example="./app --its args"
+            value={form.command}
+            set={(command) => set({ command })}
+          />
+          <TextField label={t('collect.folder')} value={form.folder} set={(folder) => set({ folder })} />
         </>
       );
     case 'process':
       return <ProcessList chosen={form.pids} choose={(pids) => set({ pids })} />;
     case 'cgroup':
       return (
-        <Field label={t('collect.kind.cgroup')}>
-          {(id) => (
-            <input
-              id={id}
-              className="wide"
-              spellCheck={false}
-              placeholder="/system.slice/nginx.service"
-              value={form.cgroup}
-              onChange={({ target }) => set({ cgroup: target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label={t('collect.kind.cgroup')}
+          example="/system.slice/nginx.service"
+          value={form.cgroup}
+          set={(cgroup) => set({ cgroup })}
+        />
       );
     case 'machine':
       return null;
   }
 }
 
-function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+interface TextFieldProps {
+  label: string;
+  example?: string;
+  value: string;
+  set: (value: string) => void;
+  /** Its width in letters; without, it takes the line. */
+  size?: number;
+}
+
+function TextField({ label, example, value, set, size }: TextFieldProps) {
   const id = useId();
   return (
     <div className="collect-field">
       <label htmlFor={id}>{label}</label>
-      {children(id)}
+      <input
+        id={id}
+        className={size ? undefined : 'wide'}
+        size={size}
+        spellCheck={false}
+        autoCapitalize="off"
+        placeholder={example}
+        value={value}
+        onChange={({ target }) => set(target.value)}
+      />
     </div>
   );
 }

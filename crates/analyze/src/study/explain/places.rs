@@ -22,6 +22,11 @@ impl CodePlace {
     }
 }
 
+/// The function of a place that is told as `function (file:line)`.
+pub fn function_at(at: &str) -> &str {
+    at.rsplit_once(" (").map_or(at, |(function, _)| function)
+}
+
 /// Where distributions put libraries that are not the program's own.
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.

@@ -9,6 +9,7 @@ use crate::study::explain::chains::{Chains, NodeId, PATH};
 use crate::study::explain::found::{CauseId, FoundCauses};
 use crate::study::explain::meanwhile::Meanwhile;
 use crate::study::explain::names::Names;
+use crate::study::explain::places::function_at;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
 
@@ -55,6 +56,11 @@ impl RootCause {
     fn is_own_wait(&self, link: &Link) -> bool {
         let Cause { kind, role, label, place, .. } = self.cause;
         (link.role, link.place) == (role, place) && (link.label == label || kind == CauseKind::Slept)
+    }
+
+    /// The function that it is in; empty where no place is known.
+    pub fn function(&self) -> &str {
+        function_at(&self.at)
     }
 
     /// Where it is, as far as that is known.

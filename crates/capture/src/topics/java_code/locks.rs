@@ -18,6 +18,7 @@ use foldhash::fast::FixedState;
 
 use super::maps::JavaMaps;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::kernel::namespace::ids_of;
 use crate::programs::memory::ProcessMemory;
 
 /// Threads are looked at not sooner than this after the time before …
@@ -179,9 +180,6 @@ impl JvmLocks {
         let first = |(place, new): ((u64, u32), u64)| Some((new, place.1, self.places.get(&place).copied()?));
         let moved: Vec<(u64, u32, u64)> = moved.into_iter().filter_map(first).collect();
         self.places.extend(moved.into_iter().map(|(new, class, first)| ((new, class), first)));
-        if self.places.len() > MOST_LOCKS {
-            self.places.clear();
-        }
     }
 
     /// What the trace says of `switch`, after which a thread of process `pid` waits for a lock.
@@ -191,7 +189,7 @@ impl JvmLocks {
         let mut lock = switch.object;
         if !is_monitor {
             self.parked.insert(switch.h.tid, Parked { lock, class });
-            lock = *self.places.entry((lock, class)).or_insert(lock);
+            lock = self.first_place(lock, class);
         }
         let key = FixedState::default().hash_one((pid, lock, class, is_monitor)).max(1);
         let is_new = !self.told.contains(&key);
@@ -204,6 +202,14 @@ impl JvmLocks {
         let new_lock = is_new.then(|| self.lock_record(memory, pid, &switch, (lock, class, is_monitor)));
         self.told.insert(key);
         JavaWait { switch, new_lock }
+    }
+
+    /// Where the lock was when it was told first. A program that makes up locks makes them forgotten, no more.
+    fn first_place(&mut self, lock: u64, class: u32) -> u64 {
+        if self.places.len() > MOST_LOCKS {
+            self.places.clear();
+        }
+        *self.places.entry((lock, class)).or_insert(lock)
     }
 
     /// The thread that a lock calls its owner so.
@@ -275,20 +281,15 @@ fn process_of(layout: &LockLayout) -> JavaProcess {
 
 /// The ids of the threads of process `pid` by those in its own pid namespace; `None` where they are the same.
 fn outer_ids(pid: u32) -> Option<HashMap<u32, u32>> {
-    let own = innermost_id(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?;
-    if own == pid {
+    let innermost = |status: &str| ids_of(status)?.last().copied();
+    if innermost(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)? == pid {
         return None;
     }
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let ids = threads.filter_map(|thread| {
         let tid = thread.ok()?.file_name().to_str()?.parse().ok()?;
         let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-        Some((innermost_id(&status)?, tid))
+        Some((innermost(&status)?, tid))
     });
     Some(ids.collect())
-}
-
-fn innermost_id(status: &str) -> Option<u32> {
-    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    ids.split_whitespace().next_back()?.parse().ok()
 }
