@@ -81,11 +81,20 @@ impl LockLayout {
         let all = park_blocker.is_some() && native_thread.is_some() && exclusive_owner.is_some() && !moves_at_once;
         let owner_is_number = is.field("ObjectMonitor::_owner")?.type_name.contains("int");
         Ok(Self {
-            oop_base: word_at(memory, place(is, "_narrow_oop._base", "CompressedOops")?),
-            oop_shift: shift(number_at(memory, place(is, "_narrow_oop._shift", "CompressedOops")?))?,
+            oop_base: word_at(memory, place(is, ["CompressedOops::_narrow_oop._base", "CompressedOops::_base"])?),
+            oop_shift: shift(number_at(
+                memory,
+                place(is, ["CompressedOops::_narrow_oop._shift", "CompressedOops::_shift"])?,
+            ))?,
             oop_bytes: if small_oops { 4 } else { 8 },
-            class_base: word_at(memory, place(is, "_narrow_klass._base", "CompressedKlassPointers")?),
-            class_shift: shift(number_at(memory, place(is, "_narrow_klass._shift", "CompressedKlassPointers")?))?,
+            class_base: word_at(
+                memory,
+                place(is, ["CompressedKlassPointers::_narrow_klass._base", "CompressedKlassPointers::_base"])?,
+            ),
+            class_shift: shift(number_at(
+                memory,
+                place(is, ["CompressedKlassPointers::_narrow_klass._shift", "CompressedKlassPointers::_shift"])?,
+            ))?,
             owned_class: if all { owned_class } else { 0 },
             stack_base: own(["JavaThread::_stack_base", "Thread::_stack_base"])?,
             stack_size: own(["JavaThread::_stack_size", "Thread::_stack_size"])?,
@@ -118,17 +127,9 @@ fn shift(shift: u32) -> Result<u32> {
     if shift > MOST_SHIFT { Err(Error::Implausible { what: "the shift of references" }) } else { Ok(shift) }
 }
 
-/// The address of a number of `of` that JDK 22 renamed.
-fn place(is: &Description, name: &'static str, of: &'static str) -> Result<u64> {
-    let names = match (of, name) {
-        ("CompressedOops", "_narrow_oop._base") => ["CompressedOops::_narrow_oop._base", "CompressedOops::_base"],
-        ("CompressedOops", _) => ["CompressedOops::_narrow_oop._shift", "CompressedOops::_shift"],
-        (_, "_narrow_klass._base") => {
-            ["CompressedKlassPointers::_narrow_klass._base", "CompressedKlassPointers::_base"]
-        }
-        _ => ["CompressedKlassPointers::_narrow_klass._shift", "CompressedKlassPointers::_shift"],
-    };
-    Ok(is.field(names[0]).or_else(|_| is.field(names[1]))?.place)
+/// The address of a number that JDK 22 renamed.
+fn place(is: &Description, [name, newer]: [&'static str; 2]) -> Result<u64> {
+    Ok(is.field(name).or_else(|_| is.field(newer))?.place)
 }
 
 /// The class of locks that have owners, 0 where it is not found.

@@ -31,6 +31,14 @@ constants! {
     PYTHON_CODE_BYTES: u32 = 192, PYTHON_CODE_BYTES;
 }
 
+/// What HotSpot calls the code of its interpreter.
+pub const JAVA_INTERPRETER: &str = "Interpreter";
+
+/// Whether a stack's frame is a method that HotSpot's interpreter runs there ([`INTERPRETED_METHOD`]), and no code address.
+pub fn is_interpreted_method(frame: u64) -> bool {
+    frame >> 62 == INTERPRETED_METHOD >> 62
+}
+
 enums! {
     /// Numbers of [`PythonProcess::style`].
     python_style: u32 = python_style, PYTHON_ {

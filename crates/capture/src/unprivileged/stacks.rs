@@ -3,13 +3,13 @@
 
 use dwell_model::StackEnd;
 use dwell_store::raw::RecordBuffer;
-use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, kind};
+use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, is_interpreted_method, kind};
 use dwell_unwind::{Memory, Registers, Walk, walk};
 use foldhash::{HashMap, HashSet};
 
 use super::record::Piece;
 use crate::stacks::unwinding::Unwinding;
-use crate::topics::java_code::{JavaCode, is_method};
+use crate::topics::java_code::JavaCode;
 
 /// Walks that are remembered; beyond it all are forgotten.
 const MOST_WALKS: usize = 200_000;
@@ -119,7 +119,7 @@ impl Stacks {
         if self.is_new(key) {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
-            if walked.frames.iter().any(|frame| is_method(*frame)) {
+            if walked.frames.iter().any(|frame| is_interpreted_method(*frame)) {
                 self.with_methods.push((tgid, walked.frames.clone(), header.time_ns));
             }
         }

@@ -1,6 +1,7 @@
 //! The resolved stacks, as the naming of objects reads them: from the leaf outwards.
 
 use dwell_model::{FrameId, StackId};
+use dwell_store::raw::wire::JAVA_INTERPRETER;
 use dwell_store::tables::{Frames, Stacks};
 
 use super::patterns::{Caller, PYTHON_LIBRARY, PYTHON_THREADING, is_library, python_module};
@@ -87,7 +88,7 @@ impl<'a> StackFrames<'a> {
         let nameless = ["[unknown]", "[anon]", "StubRoutines ("];
         let named = |frame: &usize| {
             let function = self.frames.function[*frame].as_str();
-            function != "Interpreter" && !nameless.iter().any(|name| function.starts_with(name))
+            function != JAVA_INTERPRETER && !nameless.iter().any(|name| function.starts_with(name))
         };
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
         let interpreted = |frame: &usize| self.frames.python[*frame] && self.caller(*frame).module != PYTHON_THREADING;

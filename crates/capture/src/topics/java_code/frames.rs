@@ -1,14 +1,13 @@
 //! How to walk through a JVM's code: rows of an unwind table, made of the sizes of frames.
 
 use dwell_hotspot::{CodeBlob, CodeRegion};
+use dwell_store::raw::wire::JAVA_INTERPRETER;
 use dwell_unwind::{Row, Rule, Step};
 
 /// Only the return address is on the stack.
 const AT_ENTRY: Step = Step { rule: Rule::Rsp, cfa: 1, rbp: 0 };
 /// Below the return address a compiled frame keeps its caller's rbp (`frame::sender_for_compiled_frame`).
 const SAVED_RBP: i8 = -2;
-/// What the JVM calls its interpreter.
-const INTERPRETER: &str = "Interpreter";
 
 /// The rows of a region, of which `blobs` are all, ascending by address. Frames without a fixed size, such as the interpreter's,
 /// have a frame pointer.
@@ -22,7 +21,7 @@ pub fn rows<'b>(region: CodeRegion, blobs: impl Iterator<Item = &'b CodeBlob>) -
         }
     };
     for blob in blobs.filter(|blob| region.start <= blob.start && blob.end <= region.end) {
-        let is_interpreter = blob.name == INTERPRETER;
+        let is_interpreter = blob.name == JAVA_INTERPRETER;
         add(blob.start, Step::of(if is_interpreter { Rule::Interpreted } else { Rule::NoTable }));
         let Ok(cfa) = i32::try_from(blob.frame_words) else { continue };
         if cfa < 2 || is_interpreter {
@@ -62,7 +61,7 @@ mod tests {
     #[test]
     fn the_interpreter_has_a_rule_of_its_own() {
         let region = CodeRegion { start: 0x1000, end: 0x2000 };
-        let (start, end, name) = (0x1100, 0x1800, INTERPRETER.to_owned());
+        let (start, end, name) = (0x1100, 0x1800, JAVA_INTERPRETER.to_owned());
         let blob = CodeBlob { start, end, code_start: 0x1140, frame_from: 0x1140, frame_words: 0, name };
         let found: Vec<_> = rows(region, [blob].iter()).iter().map(|row| (row.pc, row.step.rule)).collect();
         assert_eq!(found, [(0x100, Rule::Interpreted), (0x800, Rule::NoTable)]);

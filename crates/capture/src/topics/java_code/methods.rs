@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
 use dwell_hotspot::{CodeCache, RemoteMemory};
-use dwell_store::raw::wire::INTERPRETED_METHOD;
+use dwell_store::raw::wire::{INTERPRETED_METHOD, is_interpreted_method};
 use foldhash::fast::FixedState;
 
 /// So long a name is believed.
@@ -44,7 +44,7 @@ pub struct JvmMethods {
 impl JvmMethods {
     /// A stack of this JVM, seen at `time_ns`.
     pub fn saw(&mut self, frames: &[u64], time_ns: u64) {
-        for &frame in frames.iter().filter(|frame| is_method(**frame)) {
+        for &frame in frames.iter().filter(|frame| is_interpreted_method(**frame)) {
             let is_new = self.known.get(&frame).is_none_or(|(_, at_ns)| at_ns.saturating_add(BELIEVED_NS) <= time_ns);
             if !is_new || self.waiting.contains_key(&frame) {
                 continue;
@@ -88,11 +88,6 @@ impl JvmMethods {
     pub fn unnamed(&self) -> u64 {
         self.unnamed + self.waiting.len() as u64
     }
-}
-
-/// Whether a stack's frame is a method.
-pub fn is_method(frame: u64) -> bool {
-    frame >> 62 == INTERPRETED_METHOD >> 62
 }
 
 #[cfg(test)]

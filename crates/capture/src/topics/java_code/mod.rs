@@ -19,7 +19,6 @@ use dwell_store::raw::wire::{SwitchRecord, switch_flag};
 use self::jvm::Jvm;
 pub use self::locks::JavaWait;
 pub use self::maps::JavaMaps;
-pub use self::methods::is_method;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use dwell_model::{Notice, notice};
-use dwell_store::raw::wire::INTERPRETED_METHOD;
+use dwell_store::raw::wire::{JAVA_INTERPRETER, is_interpreted_method};
 use dwell_store::{Folder, KeptFile};
 
 use super::dump::parse as parse_dump;
@@ -20,9 +20,6 @@ use crate::replay::threads::{ImageId, ThreadTable};
 const MOST_BYTES: u64 = 256 << 20;
 /// Pieces that a look-up passes over at most: overlapping pieces are rare, but a program may write what it likes.
 const MOST_STEPS: usize = 1000;
-
-/// What a JVM calls its interpreter.
-const INTERPRETER: &str = "Interpreter";
 
 /// One map or log.
 struct Table {
@@ -152,7 +149,7 @@ impl Jit {
             reach = code.end.max(reach);
             table.reach.push(reach);
             table.bases.push(self.end);
-            if table.interpreter.is_none() && code.function.name == INTERPRETER {
+            if table.interpreter.is_none() && code.function.name == JAVA_INTERPRETER {
                 table.interpreter = Some(self.end);
             }
             self.space.push((self.end, number, index));
@@ -172,7 +169,7 @@ impl Jit {
             let numbers = self.of_image.get(&image).map_or(&[][..], Vec::as_slice);
             let tables = || numbers.iter().filter_map(|&number| self.tables.get(number));
             let found = tables().find_map(|table| Some((table.module, table.find(address, time_ns)?)));
-            let is_method = address >> 62 == INTERPRETED_METHOD >> 62;
+            let is_method = is_interpreted_method(address);
             let interpreter = || tables().find_map(|table| Some((table.module, table.interpreter?)));
             let found = found.or_else(|| is_method.then(interpreter).flatten());
             if found.is_some() {
@@ -248,6 +245,8 @@ fn end_replaced(codes: &mut [CodePiece]) {
 
 #[cfg(test)]
 mod tests {
+    use dwell_store::raw::wire::INTERPRETED_METHOD;
+
     use super::*;
     use crate::code::jit::dump;
 
@@ -293,7 +292,7 @@ mod tests {
     fn interpreted_methods_have_names_or_are_the_interpreter() {
         let (known, unknown) = (INTERPRETED_METHOD | 0x7f00_1230, INTERPRETED_METHOD | 0x7f00_4560);
         let mut log = dump::tests::log();
-        dump::tests::load(&mut log, 10, 0x1000, 0x200, INTERPRETER);
+        dump::tests::load(&mut log, 10, 0x1000, 0x200, JAVA_INTERPRETER);
         dump::tests::load(&mut log, 20, known - 1, 2, "com.example.Pool.take");
         dump::tests::load(&mut log, 90, known - 1, 2, "com.example.Pool.put");
         let jit = jit(parse_dump(&log, 100).codes);
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!(name(known, 20).as_deref(), Some("com.example.Pool.take"));
         assert_eq!(name(known - 1, 15).as_deref(), Some("com.example.Pool.take"), "a caller's, told a little late");
         assert_eq!(name(known, 95).as_deref(), Some("com.example.Pool.put"));
-        assert_eq!(name(unknown, 50).as_deref(), Some(INTERPRETER));
+        assert_eq!(name(unknown, 50).as_deref(), Some(JAVA_INTERPRETER));
         assert_eq!(name(0x7f00_4560, 50), None, "it is no method");
     }
 
