@@ -23,7 +23,7 @@ enums! {
 
 records! {
     /// What user space sets; read by every program. It changes while they run.
-    Control = control, 40 {
+    Control = control, 48 {
         /// Whether nothing is recorded now.
         paused: u32,
         /// Whether processes that a recorded one forks are recorded, too.
@@ -42,6 +42,10 @@ records! {
         generation: u32,
         /// Since when delays are seen without a gap: of what began before, the begin may be another's.
         since_ns: u64,
+        /// Whether a JVM is recorded of which it is known where its threads' locks are told.
+        reads_java_locks: u32,
+        /// 0.
+        reserved: u32,
     }
     /// Whom the hooks see. Set before loading.
     Scope = scope, 24 {

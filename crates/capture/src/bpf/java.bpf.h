@@ -31,14 +31,6 @@ struct {
 	__type(value, struct java_thread);
 } java_threads SEC(".maps");
 
-/* 1 once there is such a process, so that nobody else pays for the look-up. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} java_in_use SEC(".maps");
-
 struct java_wait {
 	u64 thread; /* address of its JavaThread */
 	u64 stack;  /* where the thread's stack pointer is */
@@ -103,19 +95,17 @@ static __always_inline void java_parked(const struct java_process *process, stru
 	wait->owner = owner ? java_word(owner + process->native_thread) : 0;
 }
 
-/* What the thread of `wait` waits for: true when it is a lock. A global function, so that the verifier looks at it once. */
-__noinline int find_java_lock(struct java_process *process, struct java_wait *wait)
+/* What the thread of `wait` waits for: true when it is a lock. */
+static __always_inline bool find_java_lock(struct java_process *process, struct java_wait *wait)
 {
 	u64 end, monitor;
 
-	if (!process || !wait)
-		return 0;
 	wait->lock = 0;
 	wait->owner = 0;
 	wait->is_monitor = 0;
 	end = java_word(wait->thread + process->stack_base);
 	if (end - wait->stack > java_word(wait->thread + process->stack_size))
-		return 0;
+		return false;
 	monitor = java_word(wait->thread + process->pending_monitor);
 	if (monitor)
 		java_monitor(process, wait, monitor);
@@ -124,34 +114,35 @@ __noinline int find_java_lock(struct java_process *process, struct java_wait *wa
 	return wait->lock != 0;
 }
 
-/* Says in `record` which Java lock the current thread waits for: true when it does. */
-static __always_inline bool note_java_lock(struct task_struct *task, struct record_switch *record)
+/* Says in `record` which Java lock a thread waits for whose stack pointer is `sp`: true when it does. A function of its own: switches
+ * of all other threads are the faster for it. */
+__noinline int note_java_lock(struct record_switch *record, u32 tgid, u32 tid, u64 sp)
 {
-	u32 zero = 0, tgid, tid, *in_use = bpf_map_lookup_elem(&java_in_use, &zero);
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct java_process *process;
-	struct java_thread *thread;
-	struct java_wait *wait;
+	struct java_process *process = bpf_map_lookup_elem(&java_processes, &tgid);
+	struct java_thread *thread = process ? bpf_map_lookup_elem(&java_threads, &tid) : NULL;
+	struct java_wait *wait = this_java_wait();
 
-	if (!in_use || !*in_use)
-		return false;
-	tgid = tgid_of(task);
-	tid = tid_of(task);
-	process = bpf_map_lookup_elem(&java_processes, &tgid);
-	thread = process ? bpf_map_lookup_elem(&java_threads, &tid) : NULL;
-	wait = this_java_wait();
-	if (!process || !thread || !wait || thread->tgid != tgid)
-		return false;
+	if (!record || !process || !thread || !wait || thread->tgid != tgid)
+		return 0;
 	wait->thread = thread->address;
-	wait->stack = regs->sp;
+	wait->stack = sp;
 	if (!find_java_lock(process, wait))
-		return false;
+		return 0;
 	record->flags |= SWITCH_JAVA_LOCK;
 	record->object = wait->lock;
 	record->detail = (u16)record->detail | wait->is_monitor << 16 | (u64)wait->class << 32;
 	record->holder_tid = wait->owner;
 	record->owner = wait->owner >> 32;
-	return true;
+	return 1;
+}
+
+/* The same of `task`, which is switched out, where there is a JVM whose locks can be told. */
+static __always_inline bool is_for_java_lock(struct control *control, struct task_struct *task,
+					     struct record_switch *record)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	return control->reads_java_locks && note_java_lock(record, tgid_of(task), tid_of(task), regs->sp);
 }
 
 #endif

@@ -66,7 +66,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 					record->flags |= SWITCH_SAME_CALL;
 				if (python_gil(prev, out, record->object, &record->holder_tid))
 					record->flags |= SWITCH_GIL;
-				else if (!note_java_lock(prev, record))
+				else if (!is_for_java_lock(control, prev, record))
 					record->owner = lock_owner(record->object, record->detail);
 			}
 			if (record->syscall == SYSCALL_FLOCK || record->syscall == SYSCALL_FCNTL) {

@@ -77,6 +77,9 @@ impl Collection<'_> {
             self.unwinding.catch_up()?;
         }
         drained.java_code.read(&self.modules, &mut self.unwinding, at_end)?;
+        if drained.java_code.knows_locks() {
+            self.source.read_java_locks()?;
+        }
         drop(looking);
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.source.read_sockets(drained.recorder.meta(), time_ns, false);

@@ -41,6 +41,11 @@ pub trait Source {
     /// The writing end of the unwind tables.
     fn unwinding(&self) -> Result<Unwinding>;
 
+    /// From now on looks at each wait whether a thread of a JVM waits for a Java lock.
+    fn read_java_locks(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The writing end of what is known of JVMs; `None` where nothing reads it.
     fn java_maps(&self) -> Result<Option<JavaMaps>> {
         Ok(None)

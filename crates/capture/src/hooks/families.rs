@@ -76,6 +76,24 @@ pub struct Hooks {
     pub log: String,
 }
 
+/// What the hooks are told before they run: nothing of what comes later.
+fn control_of(options: &Options) -> Control {
+    let preempt_count_offset = btf::types().and_then(|types| types.preempt_count_offset);
+    Control {
+        paused: u32::from(options.start_paused),
+        follow_children: u32::from(options.follow_children),
+        rule_count: options.strategy.len() as u32,
+        kernel_stacks_for_all: u32::from(options.kernel_stacks_for_all),
+        period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
+        preempt_count_offset: preempt_count_offset.unwrap_or(0),
+        has_preempt_count: u32::from(preempt_count_offset.is_some()),
+        generation: 0,
+        since_ns: monotonic_ns(),
+        reads_java_locks: 0,
+        reserved: 0,
+    }
+}
+
 impl Hooks {
     /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
     pub fn load(options: &Options, targets: &Targets<'_>) -> Result<Self> {
@@ -91,18 +109,6 @@ impl Hooks {
         let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
         filled?;
         let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
-        let preempt_count_offset = btf::types().and_then(|types| types.preempt_count_offset);
-        let control = Control {
-            paused: u32::from(options.start_paused),
-            follow_children: u32::from(options.follow_children),
-            rule_count: options.strategy.len() as u32,
-            kernel_stacks_for_all: u32::from(options.kernel_stacks_for_all),
-            period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
-            preempt_count_offset: preempt_count_offset.unwrap_or(0),
-            has_preempt_count: u32::from(preempt_count_offset.is_some()),
-            generation: 0,
-            since_ns: monotonic_ns(),
-        };
         let mut hooks = Self {
             threads,
             ready,
@@ -116,7 +122,7 @@ impl Hooks {
             scope,
             own_only: options.own_only,
             rings,
-            control,
+            control: control_of(options),
             system_calls: None,
             rivals: None,
             creations: None,
@@ -126,7 +132,7 @@ impl Hooks {
             notices: Vec::new(),
             log: String::new(),
         };
-        if preempt_count_offset.is_none() {
+        if hooks.control.has_preempt_count == 0 {
             hooks.notices.push(notice!(WAKES_FROM_INTERRUPTS));
         }
         hooks.fill_maps(&options.strategy)?;
@@ -236,19 +242,6 @@ impl Hooks {
                 self.notices.push(notice!(ASKER_UNKNOWN, error = error.reason()));
             }
         }
-    }
-
-    /// Pauses or resumes recording.
-    pub fn set_paused(&mut self, paused: bool) -> Result<()> {
-        self.control.paused = u32::from(paused);
-        self.control.since_ns = monotonic_ns();
-        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
-    }
-
-    /// Has the kernel side describe everything anew that events refer to from now on.
-    pub fn tell_again(&mut self) -> Result<()> {
-        self.control.generation = self.control.generation.wrapping_add(1);
-        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
     }
 
     /// Lets go of what was `raised` to load the hooks. Before Linux 5.19 no map can be used without CAP_BPF: there it stays in

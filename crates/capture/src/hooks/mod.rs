@@ -2,6 +2,7 @@
 //! Takes the options of a collection; gives records from the rings, and notices of what this kernel cannot tell.
 //! It does not follow what records say: `drain` does.
 
+mod control;
 mod creations;
 pub mod families;
 mod goroutines;

@@ -60,6 +60,10 @@ impl Source for Bpf<'_> {
         self.hooks.unwinding()
     }
 
+    fn read_java_locks(&mut self) -> Result<()> {
+        self.hooks.read_java_locks()
+    }
+
     fn java_maps(&self) -> Result<Option<JavaMaps>> {
         JavaMaps::of(&self.hooks.shared).map(Some)
     }

@@ -92,6 +92,11 @@ impl JvmLocks {
         now_ns >= self.due_ns
     }
 
+    /// Whether it is known where they are told.
+    pub fn is_known(&self) -> bool {
+        self.reader.is_some()
+    }
+
     /// Does not look at them again.
     pub fn give_up(&mut self) {
         self.due_ns = u64::MAX;

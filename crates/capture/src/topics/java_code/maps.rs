@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 pub struct JavaMaps {
     processes: MapHandle,
     threads: MapHandle,
-    in_use: MapHandle,
 }
 
 impl JavaMaps {
@@ -22,13 +21,12 @@ impl JavaMaps {
             let map = shared.get(name).ok_or_else(|| Error::unsupported(format!("no map {name}")))?;
             MapHandle::try_from(map).map_err(|source| Error::Bpf { what: format!("opening map {name}"), source })
         };
-        Ok(Self { processes: map("java_processes")?, threads: map("java_threads")?, in_use: map("java_in_use")? })
+        Ok(Self { processes: map("java_processes")?, threads: map("java_threads")? })
     }
 
     /// Waits of process `tgid` are looked at from now on. A full map means that its locks are not told, no more.
     pub fn begin(&self, tgid: u32, process: &JavaProcess) {
         let _ = self.processes.update(&tgid.to_ne_bytes(), bytes_of(process), MapFlags::ANY);
-        let _ = self.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY);
     }
 
     /// So are those of its thread `tid`.

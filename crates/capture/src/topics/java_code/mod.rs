@@ -74,6 +74,11 @@ impl JavaCode {
         self.maps = Some(maps);
     }
 
+    /// Whether the kernel side can find any JVM's locks.
+    pub fn knows_locks(&self) -> bool {
+        self.jvms.values().any(|jvm| jvm.locks.is_known())
+    }
+
     /// What the trace says of a switch: the record as it is, unless its thread waits for a Java lock.
     pub fn wait(&mut self, switch: &SwitchRecord) -> Option<JavaWait> {
         if self.jvms.is_empty() && switch.flags & switch_flag::JAVA_LOCK == 0 {
