@@ -3,12 +3,17 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::sentences::say;
-use crate::study::explain::{Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RootCause};
+use crate::study::explain::{
+    Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause,
+};
 
 /// Part of a role's life below which its threads are never without work.
 const ALWAYS_BUSY: f64 = 0.1;
 /// The same for threads that have more waiters than they are: before the first and after the last they have no work.
 const SOMETIMES_IDLE: f64 = 0.5;
+
+/// Of workers that stay there are no more at once than so many for each one that lives for all of the time.
+const PIECES_OF_LIFE: f64 = 2.0;
 
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
@@ -37,7 +42,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
-        (CauseKind::TimedOut, _) if names.contention(root.cause.label) == Contention::Lock => {
+        (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
@@ -65,7 +70,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
 pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    let lock = |chain: &'c [Link]| root.askers(chain).last().filter(|link| names.is_lock(link.label));
+    let lock = |chain: &'c [Link]| root.askers(chain).last().filter(|link| names.is_lock(link.label, link.place));
     let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, lock(chain).map_or(0, |_| *ns));
     let (all, under_locks) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     chains.iter().find_map(|(chain, _)| lock(chain)).filter(|_| 2 * under_locks >= all)
@@ -73,7 +78,7 @@ pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (
 
 /// How the threads of a chain's end contend with the cause. Who never waits there takes no turns.
 fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contention {
-    match names.contention(link.label) {
+    match names.contention(link.label, link.place) {
         Contention::Turns if link.role != root.cause.role => Contention::None,
         kind => kind,
     }
@@ -100,32 +105,60 @@ fn of_others_work(
     let (names, (largest, _)) = (&explanation.names, chains.first()?);
     match root.askers(largest).last().filter(|link| is_full(names, link)) {
         Some(link) => Some(say!(ADVICE_FULL, label = names.label(link.label))),
-        None => pool(explanation, root, largest.first()),
+        None => pool(explanation, root, chains),
     }
 }
 
-/// Workers that were never without work, while others waited for them.
-fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link>) -> Option<Sentence> {
-    let account: &Account = explanation.accounts.get(&root.cause.role)?;
-    let names = &explanation.names;
-    // A program that runs once has no work to wait for.
-    let asked = account.idle_ns > 0 && first.is_some_and(|link| link.role != root.cause.role);
-    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    let waiters = root.wait_ns as f64 / root.wall_ns.max(1) as f64;
-    // Of workers that sleep, the one who asks may be a loop that asks for many.
-    let is_small = if waiters > account.threads as f64 {
-        idle < SOMETIMES_IDLE
-    } else {
-        root.cause.kind == CauseKind::Slept && idle < ALWAYS_BUSY
+/// The first workers along the largest chain that were never without work while others waited for them.
+fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Option<Sentence> {
+    let (names, (largest, ns)) = (&explanation.names, chains.first()?);
+    let askers = root.askers(largest);
+    let first = askers.first()?;
+    // A loop that waits for many answers at once has no lack of threads.
+    let one_by_one = |link: &&Link| !names.call(link.label).is_some_and(|call| call.starts_with("epoll"));
+    let on_the_way = askers.iter().skip(1).filter(one_by_one).map(|link| {
+        let place = names.place(link.place).map(|place| place.at.clone());
+        Workers { role: link.role, waited_for_ns: *ns, place, sleep: false }
+    });
+    let last = Workers {
+        role: root.cause.role,
+        waited_for_ns: root.wait_ns,
+        place: root.place(),
+        sleep: root.cause.kind == CauseKind::Slept,
     };
-    let is_their_work = (2.0 * root.wall_ns as f64) * account.threads as f64 >= account.life_ns as f64;
-    (asked && is_small && is_their_work).then(|| {
+    let mut workers = on_the_way.chain([last]).filter(|workers| workers.role != first.role);
+    workers.find_map(|workers| too_few(explanation, root, workers))
+}
+
+/// Threads that work for others.
+struct Workers {
+    role: RoleId,
+    /// Waits for them, thread-nanoseconds.
+    waited_for_ns: u64,
+    /// Where they spend the time of these waits.
+    place: Option<String>,
+    /// Whether they sleep there.
+    sleep: bool,
+}
+
+/// What to do if the workers were never without work.
+fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers) -> Option<Sentence> {
+    let account: &Account = explanation.accounts.get(&workers.role)?;
+    let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
+    // A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
+    let stay = threads <= 1.0 + PIECES_OF_LIFE * life_ns / explanation.elapsed_ns.max(1) as f64;
+    let idle = account.idle_ns as f64 / life_ns;
+    let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;
+    // Of workers that sleep, the one who asks may be a loop that asks for many.
+    let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
+    let is_their_work = (2.0 * root.wall_ns as f64) * threads >= life_ns;
+    (account.idle_ns > 0 && stay && is_small && is_their_work).then(|| {
         say!(
             ADVICE_POOL,
             threads = account.threads,
-            who = names.role(root.cause.role),
+            who = explanation.names.role(workers.role),
             idle = Word::Share(idle),
-            place = root.place(),
+            place = workers.place,
         )
     })
 }

@@ -114,7 +114,7 @@ fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Se
 /// many things.
 fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let whole_ns = root.wait_ns.max(root.path_ns) as f64;
-    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns;
+    let is_much = |(caller, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns && has_name(caller);
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     let callers = match callers.as_slice() {
         [] => return None,
@@ -124,11 +124,16 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     Some(say!(CAUSE_CALLED_BY, callers = callers))
 }
 
+/// Whether a function has a name, and is no `[file]func@0x1230`, which tells nobody anything.
+fn has_name(function: &str) -> bool {
+    !function.starts_with('[')
+}
+
 /// The functions of the program from `caller` outwards, as they are where the cause was for longest.
 fn callers_from(fold: &Fold<'_>, root: &RootCause, caller: &str) -> Vec<String> {
     let path = wait_place(fold.trace, &fold.stacks, root.stack).path;
-    let outwards = path.into_iter().rev().map(|(function, _)| function);
-    let mut callers: Vec<String> = outwards.skip_while(|function| function != caller).take(CALLERS).collect();
+    let outwards = path.into_iter().rev().map(|(function, _)| function).skip_while(|function| function != caller);
+    let mut callers: Vec<String> = outwards.filter(|function| has_name(function)).take(CALLERS).collect();
     if callers.is_empty() {
         callers.push(caller.to_owned());
     }

@@ -286,7 +286,7 @@ fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) 
 /// Whether most of a cause's waits are for a lock.
 fn is_under_lock(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
     let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root));
-    lock.is_some_and(|link| explanation.names.contention(link.label) == Contention::Lock)
+    lock.is_some_and(|link| explanation.names.contention(link.label, link.place) == Contention::Lock)
 }
 
 /// What the summary says: the largest causes, and the account of the threads' time.
@@ -374,7 +374,7 @@ fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
     let largest_ns = chains.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
     let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
-        chain.first().is_some_and(|link| explanation.names.is_lock(link.label)) && 2 * ns >= largest_ns
+        chain.first().is_some_and(|link| explanation.names.is_lock(link.label, link.place)) && 2 * ns >= largest_ns
     };
     chains.sort_by_key(|chain| !is_contended(chain));
     chains

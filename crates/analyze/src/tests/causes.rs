@@ -36,3 +36,18 @@ fn uneven_work_between_barriers() {
     assert_eq!(kind, "running");
     assert!(place.contains("f2") && advice.contains('b'), "{place}: {advice}");
 }
+
+#[test]
+fn workers_that_wait_for_another_program_one_by_one_are_too_few() {
+    let lines = |pools: &[(&'static str, &'static str)]| {
+        let clients = ["cli1", "cli2", "cli3", "cli4", "cli5", "cli6"].map(|name| (name, "1xxxxxxxxxx"));
+        [&clients[..], pools, &[("slow", "cc1ssssss1c")]].concat()
+    };
+    let (kind, place, advice) = first_cause(&lines(&[("worker", "v1yyyyyyyy1")]), 8);
+    assert_eq!(kind, "slept");
+    assert!(place.contains("use_s"), "{place}");
+    assert!(advice.contains("of worker") && advice.contains("use_y"), "{advice}");
+    // An event loop waits for all of them at once.
+    let (.., of_loop) = first_cause(&lines(&[("worker", "v1eeeeeeee1")]), 8);
+    assert!(!of_loop.contains("of worker"), "{of_loop}");
+}

@@ -66,6 +66,8 @@ const POLL: u8 = 5;
 const GOES_ON_NS: u64 = 1_000_000;
 /// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
+/// So many times more waits on an object are answered than time out, where one that timed out was for an answer, too.
+const MORE: u64 = 2;
 /// Rows behind a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
@@ -315,7 +317,7 @@ impl<'n, 't> Classes<'n, 't> {
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {
         let enders = self.dialogues.enders((self.role_of)(thread), key.object());
         let least = match Outcome::from_code(key.outcome()) {
-            Outcome::TimedOut => self.dialogues.time_outs((self.role_of)(thread), key.object()),
+            Outcome::TimedOut => MORE * self.dialogues.time_outs((self.role_of)(thread), key.object()),
             _ => USUAL,
         };
         let Some(enders) = enders.filter(|enders| enders.values().sum::<u64>() >= least) else { return false };

@@ -68,7 +68,7 @@ impl Peers {
 /// Who ended waits on an object, by role of the waiter.
 type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
 
-/// A program by the row of the first process that has its name.
+/// A program by the row of the first process that runs it.
 type ProgramId = usize;
 
 /// The dialogues of a trace.
@@ -311,14 +311,21 @@ fn is_connection(trace: &Trace, object: ObjectId) -> bool {
     }
 }
 
-/// The program of each thread.
+/// The program of each thread: processes of one name and command line; a copy is its parent's program.
 fn programs(trace: &Trace) -> Vec<ProgramId> {
-    let names = &trace.processes.name;
-    let mut first: HashMap<&str, ProgramId> = HashMap::new();
-    for (row, name) in names.iter().enumerate() {
-        first.entry(name.as_str()).or_insert(row);
+    let processes = &trace.processes;
+    let mut first: HashMap<(&str, &str), ProgramId> = HashMap::new();
+    let mut of_process: Vec<ProgramId> = Vec::new();
+    for (row, (name, command)) in processes.name.iter().zip(&processes.command_line).enumerate() {
+        let parent = processes.parent[row].get().filter(|parent| *parent < row && command.is_empty());
+        let same = parent.filter(|parent| processes.executable[*parent] == processes.executable[row]);
+        let program = match same {
+            Some(parent) => of_process[parent],
+            None => *first.entry((name.as_str(), command.as_str())).or_insert(row),
+        };
+        of_process.push(program);
     }
-    let of = |process: &ProcessId| process.get().and_then(|row| first.get(names.get(row)?.as_str()).copied());
+    let of = |process: &ProcessId| process.get().and_then(|row| of_process.get(row).copied());
     trace.threads.process.iter().map(|process| of(process).unwrap_or(usize::MAX)).collect()
 }
 
@@ -354,4 +361,22 @@ fn worked(mut runs: Runs) -> bool {
         && runs.timed_out.len() >= ENOUGH
         && runs.woken.len() >= runs.timed_out.len()
         && median(&mut runs.timed_out) > WORKED * median(&mut runs.woken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_one_name_are_told_apart_by_their_arguments() {
+        let mut trace = crate::test_support::trace_dsl::trace("a: #\nb: #\nc: #\nd: #");
+        let first = trace.processes.row(0).unwrap();
+        let of_parent = ProcessId::new(0);
+        for (command, parent) in [("app server.py", of_parent), ("", of_parent), ("app", ProcessId::NONE)] {
+            let process = dwell_store::tables::ProcessRow { command_line: command.into(), parent, ..first.clone() };
+            let row = trace.processes.push(process);
+            trace.threads.process[row] = ProcessId::new(row);
+        }
+        assert_eq!(programs(&trace), [0, 1, 0, 0]);
+    }
 }

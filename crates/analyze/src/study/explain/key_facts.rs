@@ -51,12 +51,12 @@ impl<'t> KnownKeys<'t> {
 fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Classes<'_, '_>) -> KeyFacts {
     let (threads, thread) = (trace.threads.tid.len(), key.thread().get().unwrap_or(usize::MAX));
     let other = |found: Option<usize>| found.filter(|found| *found != thread && *found < threads);
-    let label = names.label_of(key.object(), key.syscall());
+    let (label, place) = (names.label_of(key.object(), key.syscall()), names.place_of(key.stack()));
     if classes.is_lock(key) {
-        names.note_lock(label);
+        names.note_lock(label, place);
     }
     KeyFacts {
-        link: Link { role: names.role_of(thread), label, place: names.place_of(key.stack()) },
+        link: Link { role: names.role_of(thread), label, place },
         object_type: object_type(trace, key.object()),
         outcome: Outcome::from_code(key.outcome()),
         waker: other(key.waker().get()),

@@ -11,7 +11,7 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{CodePlace, run_place, wait_place};
-use crate::study::explain::roles::{filters, roles};
+use crate::study::explain::roles::{FORKED, filters, roles};
 use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
 /// Texts by number, each once.
@@ -67,8 +67,8 @@ pub struct Names<'f, 't> {
     calls: Vec<i16>,
     /// Objects of each label, up to two.
     objects_of: Vec<Vec<ObjectId>>,
-    /// Whether it is a lock, of each label.
-    locks: Vec<bool>,
+    /// Labels that are locks, each with a place at which threads wait for it: what has no name shares its label.
+    locks: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
@@ -94,7 +94,7 @@ impl<'f, 't> Names<'f, 't> {
             label_of: WordMap::default(),
             calls: Vec::new(),
             objects_of: Vec::new(),
-            locks: Vec::new(),
+            locks: HashSet::new(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
@@ -108,6 +108,12 @@ impl<'f, 't> Names<'f, 't> {
     /// The role of a thread.
     pub fn role_of(&self, thread: usize) -> RoleId {
         self.role_of.get(thread).copied().unwrap_or(NOTHING)
+    }
+
+    /// The role, or of a process that is its parent's copy the parent's.
+    pub fn with_copies(&self, role: RoleId) -> RoleId {
+        let of_parent = self.role(role).strip_suffix(FORKED).and_then(|parent| self.roles.numbers.get(parent));
+        of_parent.copied().unwrap_or(role)
     }
 
     /// The names of a role's threads as a filter takes them, and the name of their process.
@@ -163,23 +169,22 @@ impl<'f, 't> Names<'f, 't> {
         kinds.next().is_some_and(|kind| matches!(kind, ObjectType::Stream | ObjectType::Socket))
     }
 
-    /// Whether what has the label is a lock: those who wait for it get nothing for it.
-    pub fn is_lock(&self, label: LabelId) -> bool {
-        self.locks.get(label as usize).copied().unwrap_or(false)
+    /// Whether what has the label is a lock where threads wait for it: they get nothing for it.
+    pub fn is_lock(&self, label: LabelId, place: PlaceId) -> bool {
+        self.locks.contains(&(label, place))
     }
 
-    /// Notes that what has the label works like a lock.
-    pub fn note_lock(&mut self, label: LabelId) {
-        self.locks.resize(self.labels.texts.len(), false);
-        self.locks[label as usize] = true;
+    /// Notes that what has the label works like a lock at the place.
+    pub fn note_lock(&mut self, label: LabelId, place: PlaceId) {
+        self.locks.insert((label, place));
     }
 
-    /// How threads contend for what has the label.
-    pub fn contention(&self, label: LabelId) -> Contention {
+    /// How threads that wait at the place contend for what has the label.
+    pub fn contention(&self, label: LabelId, place: PlaceId) -> Contention {
         let kind = |object: &ObjectId| object_type(self.trace, *object);
         let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
         match kinds.next() {
-            _ if !self.is_lock(label) => Contention::None,
+            _ if !self.is_lock(label, place) => Contention::None,
             Some(ObjectType::Gil) => Contention::Gil,
             Some(ObjectType::KernelLock) if self.label(label).ends_with(MMAP_LOCK) => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,

@@ -7,8 +7,12 @@ use crate::stacks::call_stacks::CallStacks;
 
 /// Length at which the kernel cuts a thread's name.
 const CUT: usize = 15;
-/// Rows of a thread in which its start function is looked for.
+/// Behind the role of a process that is its parent's copy.
+pub const FORKED: &str = " (forked)";
+/// Rows of a thread that tell its start function by most of them …
 const LOOKED_AT: usize = 8;
+/// … and those in which it is looked for where these do not tell.
+const LOOKED_AT_MORE: usize = 128;
 
 /// The role of each thread: its name without numbers and its process; of a thread that is called like its process, its start
 /// function.
@@ -38,7 +42,7 @@ fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
     }
     if process.is_some_and(|row| trace.processes.pid[row] == trace.threads.tid[thread]) {
         return if process.is_some_and(|row| is_forked(trace, row)) {
-            format!("{program} (forked)")
+            format!("{program}{FORKED}")
         } else {
             program.to_owned()
         };
@@ -96,16 +100,20 @@ fn is_forked(trace: &Trace, process: usize) -> bool {
 /// The outermost function of the program on most of the thread's first stacks: some lead through its start only in part.
 fn start_function(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Option<String> {
     let events = trace.events();
-    let rows = events.off_cpu.of(thread).take(LOOKED_AT).map(|row| events.off_cpu_key(row).stack());
+    let stacks_of = |rows: std::ops::Range<usize>| rows.map(|row| events.off_cpu_key(row).stack());
+    let all = events.off_cpu.of(thread);
+    let (first, last) =
+        (all.start.saturating_add(LOOKED_AT).min(all.end), all.start.saturating_add(LOOKED_AT_MORE).min(all.end));
     let mut found: Vec<(String, usize)> = Vec::new();
-    for function in rows.filter_map(|stack| outermost(trace, stacks, stack)) {
+    for function in stacks_of(all.start..first).filter_map(|stack| outermost(trace, stacks, stack)) {
         match found.iter_mut().find(|(known, _)| *known == function) {
             Some((_, times)) => *times += 1,
             None => found.push((function, 1)),
         }
     }
     // Of those that are there as often, the first.
-    found.into_iter().rev().max_by_key(|(_, times)| *times).map(|(function, _)| function)
+    let most = found.into_iter().rev().max_by_key(|(_, times)| *times).map(|(function, _)| function);
+    most.or_else(|| stacks_of(first..last).find_map(|stack| outermost(trace, stacks, stack)))
 }
 
 /// What every thread begins with, whatever it does.

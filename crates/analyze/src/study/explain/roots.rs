@@ -69,14 +69,14 @@ impl RootCause {
     }
 }
 
-/// The root causes, the largest first. Of one kind, by one role, for one thing: at one place; what ran, in one function.
+/// The root causes, the largest first. Of one kind, by one role (a process and its copies are one), for one thing: at one place; what ran, in one function.
 pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCauses) -> Vec<RootCause> {
     let times = times(chains, &found);
     let mut alike: BTreeMap<Cause, Vec<CauseAt<'_>>> = BTreeMap::new();
     for (number, cause) in found.causes.iter().enumerate() {
         let place = names.place_or_unknown(cause.place);
         let at = CauseAt { place, ns: times[number], cause: number as CauseId };
-        alike.entry(Cause { place: NOTHING, ..*cause }).or_default().push(at);
+        alike.entry(Cause { place: NOTHING, role: names.with_copies(cause.role), ..*cause }).or_default().push(at);
     }
     let mut roots: Vec<RootCause> = Vec::new();
     let mut root_of: Vec<usize> = vec![0; found.causes.len()];

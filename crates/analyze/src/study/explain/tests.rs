@@ -81,6 +81,20 @@ fn a_quota_or_limit_that_made_a_wait_is_its_cause() {
 }
 
 #[test]
+fn what_the_threads_of_a_file_system_write_is_the_devices() {
+    for (call, kind) in [(74, CauseKind::Device), (2, CauseKind::Outside)] {
+        let mut trace = trace("a: #mmmm#");
+        let last = trace.off_cpu.thread.len() - 1;
+        trace.off_cpu.waker_kind[last] = WakerKind::OtherThread.code();
+        trace.off_cpu.syscall[last] = call;
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        assert_eq!(causes(&explain(&fold)), [(kind, "a".into(), 4)]);
+    }
+}
+
+#[test]
 fn a_chain_leads_to_its_end() {
     // a waits for b's lock, which waits for the sleeper's.
     let trace = trace(
