@@ -13,6 +13,9 @@ const CALLEE_SHARE: f64 = 0.1;
 /// Part of a group's time in one innermost function, from which on the group is called by that.
 const INNERMOST_SHARE: f64 = 0.8;
 
+/// The place of a stack that was not seen.
+const UNSEEN: &str = "[unknown]";
+
 /// A cause with its place and time.
 #[derive(Clone, Copy)]
 pub struct CauseAt<'p> {
@@ -94,6 +97,13 @@ pub fn by_place(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
             add(&mut group.callers, cause.place.caller(), cause.ns);
         }
         group.causes.push(cause);
+    }
+    // What is known of one place only is there where the stack was not seen, too.
+    if let Some(unseen) = groups.remove(UNSEEN) {
+        match groups.len() {
+            1 => groups.values_mut().for_each(|group| group.causes.extend(unseen.causes.iter())),
+            _ => drop(groups.insert(UNSEEN, unseen)),
+        }
     }
     groups.into_values().collect()
 }
@@ -205,6 +215,17 @@ mod tests {
         let paths: Vec<String> = (0..20).map(|number| format!("main:1>join:{number}>half{number}:1>spin:2")).collect();
         let runs: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 5)).collect();
         assert_eq!(groups_of(&runs), [("spin:2".to_owned(), 100)]);
+    }
+
+    #[test]
+    fn a_stack_that_was_not_seen_is_at_the_only_place_that_is_known() {
+        let places = ["nap:3", "[unknown]", "doze:4"].map(place);
+        let groups = |places: &[CodePlace]| {
+            let causes = places.iter().map(|place| CauseAt { place, ns: 5, cause: 0 }).collect();
+            by_place(causes).into_iter().map(|group| (group.at, group.causes.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(groups(&places[..2]), [("nap:3".to_owned(), 2)]);
+        assert_eq!(groups(&places).len(), 3);
     }
 
     #[test]

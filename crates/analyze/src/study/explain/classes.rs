@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use dwell_model::{ObjectType, Outcome, Reason, Syscall};
+use dwell_model::{ObjectType, Outcome, Reason, StackId, Syscall, ThreadId};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::sends;
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, parks_threads};
 
@@ -220,9 +221,12 @@ impl<'n, 't> Classes<'n, 't> {
                 && waker.is_some_and(|waker| (self.role_of)(waker) != role)
         };
         let given = before.clone().find(of_others)?;
-        // Where it waits for more work, it has none.
+        // Where it waits for more work, it has none. A thread of Ruby sleeps on that object, too, but at another place.
         let object = events.off_cpu_key(given).object();
-        let listens = |row: usize| events.off_cpu_key(row).object() == object;
+        let of_object = |row: &usize| events.off_cpu_key(*row).object() == object;
+        let stack = |row: usize| events.off_cpu_key(row).stack();
+        let listened: HashSet<StackId> = before.clone().filter(of_object).filter(of_others).map(stack).collect();
+        let listens = |row: usize| of_object(&row) && listened.contains(&stack(row));
         let has_more = listens(row) || before.take_while(|before| *before > given).any(listens);
         (!has_more).then_some(given)
     }
@@ -240,8 +244,9 @@ impl<'n, 't> Classes<'n, 't> {
         [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
     }
 
+    /// The name of what a key's waits are for, without a number.
     fn name(&self, key: &EventKey) -> &'t str {
-        key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str)
+        key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", |name| without_count(name))
     }
 
     fn by_key(&self, key: &EventKey, is_idle: bool, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> OfKey {
@@ -275,6 +280,9 @@ impl<'n, 't> Classes<'n, 't> {
         }
         if is_client_socket(name) && outcome != Outcome::TimedOut && !calls(LOOPS) {
             return Known(Demand);
+        }
+        if outcome == Outcome::Interrupted && is_internal(name) && self.is_by_own_child(key) {
+            return Known(Structure); // its loop waits for that child alone
         }
         if outcome == Outcome::TimedOut {
             return if calls(LOOPS) || is_idle { Known(Own) } else { ByRow };
@@ -314,6 +322,14 @@ impl<'n, 't> Classes<'n, 't> {
         own != others && parent != Some(own)
     }
 
+    /// Whether the end of a process that the thread's started is what interrupted it.
+    fn is_by_own_child(&self, key: &EventKey) -> bool {
+        let processes = &self.trace.threads.process;
+        let of = |thread: ThreadId| processes.get(thread.get()?)?.get();
+        let Some((own, other)) = of(key.thread()).zip(of(key.waker())) else { return false };
+        self.trace.processes.parent.get(other).is_some_and(|parent| parent.get() == Some(own))
+    }
+
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {
         let enders = self.dialogues.enders((self.role_of)(thread), key.object());
         let least = match Outcome::from_code(key.outcome()) {
@@ -339,21 +355,21 @@ impl<'n, 't> Classes<'n, 't> {
         }
         let likely = self.dialogues.enders(role, key.object());
         let by_others = likely.is_some_and(|enders| enders.keys().any(|ender| *ender != role));
-        if by_others && self.dialogues.found_work(role, key.object()) {
+        if by_others && self.dialogues.found_work(role, key.object(), key.stack()) {
             return WaitClass::GivenUp;
         }
         if ender != row {
             return WaitClass::Idle;
         }
-        let name = key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
-        if is_client_socket(name) || self.asked.contains(&row) || self.is_client_of_usual_ender(thread, &key) {
+        if is_client_socket(self.name(&key)) || self.asked.contains(&row) || self.is_client_of_usual_ender(thread, &key)
+        {
             return WaitClass::GivenUp;
         }
         WaitClass::Own
     }
 
-    /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object that goes
-    /// on with it.
+    /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object at the same place
+    /// that goes on with it. A thread of Ruby waits for everything on one object, but not everywhere.
     pub fn ended_by(&self, thread: usize, row: usize) -> usize {
         let events = self.trace.events();
         let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
@@ -371,7 +387,7 @@ impl<'n, 't> Classes<'n, 't> {
                 continue;
             }
             let key_of_next = events.off_cpu_key(next);
-            if key_of_next.object() != key.object() {
+            if (key_of_next.object(), key_of_next.stack()) != (key.object(), key.stack()) {
                 return row;
             }
             if Outcome::from_code(key_of_next.outcome()) == Outcome::Woken {

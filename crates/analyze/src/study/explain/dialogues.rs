@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use dwell_model::{ObjectId, ObjectType, Outcome, ProcessId, ThreadId};
+use dwell_model::{ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId};
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
@@ -13,7 +13,7 @@ use crate::stacks::object::object_type;
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
 use crate::study::explain::turns::by_turns;
 
-/// Runs of threads after a wait that are kept for each role and object, at most.
+/// Runs of threads after a wait that are kept for each role, object and place, at most.
 const RUNS: usize = 512;
 /// Runs of each kind that are needed to compare them.
 const ENOUGH: usize = 5;
@@ -68,6 +68,9 @@ impl Peers {
 /// Who ended waits on an object, by role of the waiter.
 type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
 
+/// Waits of a role on an object, at one place.
+type WaitAt = (RoleId, ObjectId, StackId);
+
 /// A program by the row of the first process that runs it.
 type ProgramId = usize;
 
@@ -91,7 +94,7 @@ pub struct Dialogues<'n> {
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
-    found_work: HashMap<(RoleId, ObjectId), bool>,
+    found_work: HashMap<WaitAt, bool>,
 }
 
 fn earlier<K: std::hash::Hash + Eq>(times: &mut HashMap<K, u64>, key: K, time: u64) {
@@ -205,22 +208,22 @@ impl<'n> Dialogues<'n> {
     /// Compares what threads do after a time-out with what they do after a wake-up.
     fn find_work(&mut self, trace: &Trace) {
         let events = trace.events();
-        let mut runs: HashMap<(RoleId, ObjectId), Runs> = HashMap::new();
-        let mut of_key: WordMap<u32, (RoleId, ObjectId, bool)> = WordMap::default();
+        let mut runs: HashMap<WaitAt, Runs> = HashMap::new();
+        let mut of_key: WordMap<u32, (WaitAt, bool)> = WordMap::default();
+        let of = |key: &EventKey| Some(((self.role_of)(key.thread().get()?), key.object(), key.stack()));
         for key in events.keys.iter().filter(|key| Outcome::from_code(key.outcome()) == Outcome::TimedOut) {
-            let Some(thread) = key.thread().get().filter(|_| key.object().is_some()) else { continue };
-            runs.insert(((self.role_of)(thread), key.object()), Runs::default());
+            if let Some(of) = of(key).filter(|_| key.object().is_some()) {
+                runs.insert(of, Runs::default());
+            }
         }
         for (number, key) in events.keys.iter().enumerate() {
-            let Some(thread) = key.thread().get() else { continue };
-            let of = ((self.role_of)(thread), key.object());
             let woken = match Outcome::from_code(key.outcome()) {
                 Outcome::Woken => true,
                 Outcome::TimedOut => false,
                 _ => continue,
             };
-            if runs.contains_key(&of) {
-                of_key.insert(number as u32, (of.0, of.1, woken));
+            if let Some(of) = of(key).filter(|of| runs.contains_key(of)) {
+                of_key.insert(number as u32, (of, woken));
             }
         }
         if of_key.is_empty() {
@@ -230,8 +233,8 @@ impl<'n> Dialogues<'n> {
             let mut before: Option<(u32, u64)> = None;
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
                 if let Some((key, ran)) = before.take()
-                    && let Some((role, object, woken)) = of_key.get(&key)
-                    && let Some(runs) = runs.get_mut(&(*role, *object))
+                    && let Some((of, woken)) = of_key.get(&key)
+                    && let Some(runs) = runs.get_mut(of)
                 {
                     let kept = if *woken { &mut runs.woken } else { &mut runs.timed_out };
                     if kept.len() < RUNS {
@@ -292,9 +295,9 @@ impl<'n> Dialogues<'n> {
         self.peers.contains(&object)
     }
 
-    /// Whether threads do after a time-out what they do after a wake-up: what they waited for was there.
-    pub fn found_work(&self, role: RoleId, object: ObjectId) -> bool {
-        self.found_work.get(&(role, object)).copied().unwrap_or(false)
+    /// Whether threads do after a time-out what they do after a wake-up there: what they waited for was there.
+    pub fn found_work(&self, role: RoleId, object: ObjectId, stack: StackId) -> bool {
+        self.found_work.get(&(role, object, stack)).copied().unwrap_or(false)
     }
 }
 

@@ -292,7 +292,7 @@ impl<'f, 't> Names<'f, 't> {
 }
 
 /// The name without the number that tells it from others of the same name: connections to one server are one thing.
-fn without_count(name: &str) -> &str {
+pub fn without_count(name: &str) -> &str {
     let counted = |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
     name.rsplit_once(" #").filter(counted).map_or(name, |(name, _)| name)
 }

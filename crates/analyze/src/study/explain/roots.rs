@@ -58,6 +58,21 @@ impl RootCause {
         (link.role, link.place) == (role, place) && (link.label == label || kind == CauseKind::Slept)
     }
 
+    /// Adds what is the same for a reader.
+    fn add(&mut self, other: Self) {
+        self.cause.no_work |= other.cause.no_work;
+        self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
+        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns).min(self.wait_ns);
+        self.path_ns = self.path_ns.saturating_add(other.path_ns);
+        self.chains.extend(other.chains);
+        for (caller, ns) in other.callers {
+            match self.callers.iter_mut().find(|(known, _)| *known == caller) {
+                Some((_, sum)) => *sum = sum.saturating_add(ns),
+                None => self.callers.push((caller, ns)),
+            }
+        }
+    }
+
     /// The function that it is in; empty where no place is known.
     pub fn function(&self) -> &str {
         function_at(&self.at)
@@ -108,8 +123,28 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
         root.wall_ns = union_ns(spans).min(root.wait_ns);
         root.chains = largest(chains, nodes);
     }
+    let mut roots = ends_as_one(roots);
     roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
     roots
+}
+
+/// What only the program's end waited for is one cause at one place, whether threads without work waited for it or nobody.
+fn ends_as_one(roots: Vec<RootCause>) -> Vec<RootCause> {
+    let mut of_place: HashMap<(Cause, String), usize> = HashMap::new();
+    let mut merged: Vec<RootCause> = Vec::new();
+    for root in roots {
+        let alike = (Cause { place: NOTHING, no_work: false, ..root.cause }, root.at.clone());
+        match of_place.get(&alike).filter(|_| root.is_of_the_end()) {
+            Some(known) => merged[*known].add(root),
+            None => {
+                if root.is_of_the_end() {
+                    of_place.insert(alike, merged.len());
+                }
+                merged.push(root);
+            }
+        }
+    }
+    merged
 }
 
 /// The largest chains that end at these nodes, each with its time.

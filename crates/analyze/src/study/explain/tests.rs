@@ -215,21 +215,63 @@ fn loop_and_worker(set: &str) -> Vec<(CauseKind, String, u64)> {
 fn a_loop_that_others_cannot_write_to_waits_for_those_that_it_asked() {
     let found = loop_and_worker("epoll {Unix pair, eventfd}");
     assert!(found.contains(&(CauseKind::Slept, "pool".into(), 4)), "{found:?}");
+    assert_eq!(loop_and_worker("epoll {Unix pair, eventfd} #12"), found);
     // Clients may come as well.
     assert_eq!(loop_and_worker("epoll {TCP listen 0.0.0.0:80, eventfd}"), []);
 }
 
+#[test]
+fn a_loop_of_ones_own_waits_for_the_child_whose_end_interrupts_it() {
+    let structure = |set: &str| {
+        let mut trace = trace(
+            "main : #eeee#
+             child: #sss#",
+        );
+        let in_loop = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Event.code()).unwrap();
+        trace.objects.name[in_loop] = set.to_owned();
+        let mut child = trace.processes.row(0).unwrap();
+        child.parent = ProcessId::new(0);
+        trace.threads.process[1] = ProcessId::new(trace.processes.push(child));
+        let row = trace.off_cpu.thread.iter().position(|thread| *thread == ThreadId::new(0)).unwrap();
+        trace.off_cpu.outcome[row] = Outcome::Interrupted.code();
+        trace.off_cpu.waker[row] = ThreadId::new(1);
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        explain(&fold).whole().structure_ns / CELL
+    };
+    assert_eq!(structure("epoll {Unix pair, eventfd, pipe} #2"), 4);
+    assert_eq!(structure("epoll {TCP listen 0.0.0.0:80, eventfd, pipe}"), 0);
+}
+
 /// What a client waits for whose server's second wait ends by its time-out.
 fn served(picture: &str) -> Vec<(CauseKind, String, u64)> {
-    let mut trace = trace(picture);
+    served_by(trace(picture), false)
+}
+
+/// The same, where that wait is at another place than the first, if so.
+fn served_by(mut trace: Trace, is_elsewhere: bool) -> Vec<(CauseKind, String, u64)> {
     let of_server = |row: &usize| trace.threads.name[trace.off_cpu.thread[*row].get().unwrap()] == "server";
     let second = (0..trace.off_cpu.thread.len()).filter(of_server).nth(1).unwrap();
     trace.off_cpu.outcome[second] = Outcome::TimedOut.code();
     trace.off_cpu.waker[second] = ThreadId::NONE;
+    if is_elsewhere {
+        trace.off_cpu.stack[second] = trace.samples.stack[0];
+    }
     trace.tables_changed();
     let query = Query::default();
     let fold = Fold::new(&trace, &query).unwrap();
     causes(&explain(&fold))
+}
+
+#[test]
+fn a_thread_that_waits_for_everything_on_one_object_sleeps_elsewhere() {
+    // As threads of Ruby do.
+    let picture = "client: ###yyyyyy#
+                   server: cc#ccccc#cc
+                   boss  : ##########";
+    let found = served_by(trace(picture), true);
+    assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
 }
 
 #[test]
