@@ -8,7 +8,7 @@ use std::time::Instant;
 use dwell_analyze::{Query, Report, report};
 use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
-use dwell_store::{Manifest, Trace};
+use dwell_store::{CpuInfo, Manifest, Trace};
 
 const THREADS: u64 = 64;
 const CPUS: u64 = 8;
@@ -29,15 +29,13 @@ impl Numbers {
     }
 }
 
-fn manifest(end_ns: u64) -> serde_json::Result<Manifest> {
-    let text = format!(
-        r#"{{"trace_format":1,"dwell_version":"0","state":"finalized","analysis":"threading","command":[],
-        "target_pids":[],"options":[],"host":"","kernel":"","boot_id":"",
-        "cpus":{{"online":8,"usable":8,"model":""}},"target_concurrency":null,"sampling_interval_ns":1000000,
-        "started_at":0.0,"start_ns":0,"end_ns":{end_ns},"exit_status":0,"collector_cpu_ns":0,
-        "collector_peak_bytes":0,"events":0,"losses":[],"notices":[]}}"#
-    );
-    serde_json::from_str(&text)
+fn manifest(end_ns: u64) -> Manifest {
+    Manifest {
+        cpus: CpuInfo { online: 8, usable: 8, model: String::new() },
+        end_ns,
+        exit_status: Some(0),
+        ..Manifest::default()
+    }
 }
 
 fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
@@ -104,7 +102,7 @@ fn running(cpu: u64, time_ns: u64) -> ThreadId {
 fn trace(rows: u64) -> serde_json::Result<Trace> {
     let off_ns = TURN_NS * (THREADS / CPUS - 1);
     let end_ns = (rows / CPUS + THREADS) * TURN_NS;
-    let mut trace = Trace::new(manifest(end_ns)?);
+    let mut trace = Trace::new(manifest(end_ns));
     threads_and_stacks(&mut trace, end_ns);
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for row in 0..rows {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use dwell_analyze::{COLUMNS, ColumnDef, FINDINGS, FilterKey, Level, METRICS, SENTENCES};
-use dwell_model::notices::{self, NOTICES, NoticeDef};
+use dwell_model::notices::{NOTICES, NoticeDef};
 use dwell_model::{Outcome, losses};
 use dwell_view::{PLAIN, SentenceDef};
 
@@ -45,7 +45,7 @@ fn sentences_table() -> String {
 
 /// Remarks but the one that is text of others.
 fn remarks() -> impl Iterator<Item = &'static NoticeDef> {
-    NOTICES.iter().filter(|def| def.id != notices::PLAIN.id)
+    NOTICES.iter()
 }
 
 fn notices_table() -> String {

@@ -1,7 +1,7 @@
 //! The program that the synthetic result is of: what its threads are called, where they wait and run, on what.
 
 use dwell_model::{
-    FrameId, ModuleId, Notice, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
+    FrameId, ModuleId, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
 };
 use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, ProcessRow, StackRow, TaskRow, TaskTypeRow, ThreadRow};
 use dwell_store::{CpuInfo, Manifest, Trace};
@@ -167,7 +167,6 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         cpus: CpuInfo { online: CPUS, usable: CPUS, model: "synthetic".into() },
         start_ns: 1,
         end_ns: 1 + elapsed_ns,
-        notices: vec![Notice::plain("A synthetic result, made by dwell-bench.")],
         ..Manifest::default()
     }
 }

@@ -36,8 +36,8 @@ DuckDB, Polars, pandas and others read them directly:
 
     duckdb -c \"select tid, name, end_ns - start_ns as lifetime_ns from 'r000th/tables/threads.parquet'\"
 
-An id is a row number of the table that it refers to, counted from 0; null refers to no row. A reader accepts every format up to its
-own: a column that an older trace lacks reads as 0, empty or null.
+An id is a row number of the table that it refers to, counted from 0; null refers to no row. A reader
+refuses a result of another version of the format, and a table that lacks a column.
 
 A result may come from somebody else, so its size on the disk bounds the cost of reading it. The tables of a result may take 128 MiB
 of memory plus 256 bytes for each of their bytes on the disk, unpacked pages and texts included. A row group has at most 1,048,576 rows, a
@@ -58,10 +58,10 @@ fn trace_format() -> String {
 
 fn table_section(table: &TableDef) -> String {
     let mut text = format!("\n## `{}`\n\n{}\n\n", table.name, table.doc.trim());
-    text.push_str("| column | type | since | meaning |\n|---|---|---|---|\n");
+    text.push_str("| column | type | meaning |\n|---|---|---|\n");
     for column in table.columns {
-        let (name, ty, since, doc) = (column.name, type_name(column.ty), column.since, cell(column.doc));
-        text.push_str(&format!("| `{name}` | {ty} | {since} | {doc} |\n"));
+        let (name, ty, doc) = (column.name, type_name(column.ty), cell(column.doc));
+        text.push_str(&format!("| `{name}` | {ty} | {doc} |\n"));
     }
     text
 }

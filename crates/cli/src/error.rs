@@ -104,7 +104,7 @@ impl From<dwell_store::Error> for Hinted {
                 hinted.hint("dwell collect threading -- PROGRAM makes a result; name an existing one")
             }
             E::Strange { path, .. } => hinted.hint(strange(path)),
-            E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
+            E::OtherFormat { .. } => hinted.hint("read it with the Dwell that wrote it, or record the program anew"),
             E::Packed { .. } => hinted.hint("ask who sent it for another copy; dwell pack RESULT makes one"),
             E::Exists { path } => hinted.hint(another_folder(path)),
             E::Table { .. } => hinted.hint(DAMAGED),

@@ -56,7 +56,7 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
 
 fn read(path: &Path) -> Result<(Trace, CodeTables)> {
     let folder = ResultFolder::open(path)?;
-    Ok((Trace::read(&folder)?, CodeTables::read(&folder)?.unwrap_or_default()))
+    Ok((Trace::read(&folder)?, CodeTables::read(&folder)?))
 }
 
 /// The offset, and how it is known.

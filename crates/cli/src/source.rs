@@ -29,10 +29,7 @@ pub fn run(args: &SourceArgs) -> Result<ExitCode> {
             AssemblySyntax::Att => Syntax::Att,
         },
     };
-    let tables = CodeTables::read(&folder)?.ok_or_else(|| {
-        Hinted::new(format!("{} was finalized by a Dwell that kept neither code nor sources", result.display()))
-            .hint("dwell collect threading -- PROGRAM records anew")
-    })?;
+    let tables = CodeTables::read(&folder)?;
     let (view, warnings) = dwell_analyze::answered(&folder, |trace| {
         let view = dwell_analyze::source::source(&trace, &tables, &query, &asked);
         Ok::<_, Hinted>((view.map_err(|error| named(error, args))?, warnings(&trace)))

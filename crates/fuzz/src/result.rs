@@ -48,7 +48,7 @@ pub fn finalized(bytes: &[u8]) {
     let Ok(trace) = finalize(&result, &options(), &NoProgress) else { return };
     let read = Trace::read(&result);
     assert_eq!(read.as_ref().ok().map(|read| &read.off_cpu), Some(&trace.off_cpu), "what was written is not read");
-    let code = CodeTables::read(&result).ok().flatten().unwrap_or_default();
+    let code = CodeTables::read(&result).unwrap_or_default();
     merge((trace.clone(), code));
     ask(trace, bytes);
 }

@@ -32,11 +32,6 @@ impl Notice {
         Self { id: def.id.to_owned(), values: values.into() }
     }
 
-    /// Text that is no remark of the table, as older results have it.
-    pub fn plain(text: impl Into<String>) -> Self {
-        Self::new(&PLAIN, [("text", text.into())])
-    }
-
     /// Its row; `None` where Dwell knows no such remark.
     pub fn def(&self) -> Option<&'static NoticeDef> {
         NOTICES.iter().find(|def| def.id == self.id)
@@ -301,7 +296,6 @@ notices! {
     PACKED_WITHOUT = "packed-without",
         "When this result was packed, texts were left out and are empty: {parts}.",
         "この結果をパックしたとき、次のテキストは除かれました (空です): {parts}。";
-    PLAIN = "plain", "{text}", "{text}";
 }
 
 #[cfg(test)]
@@ -314,7 +308,6 @@ mod tests {
     fn a_remark_is_its_template_with_the_values() {
         let remark = crate::notice!(SOCKETS_UNTIL, seconds = 3, error = "no {memory}");
         assert_eq!(remark.to_string(), "Sockets are known up to 3 s only (no {memory}).");
-        assert_eq!(Notice::plain("As {it} came.").to_string(), "As {it} came.");
         assert_eq!(Notice { id: "later".to_owned(), values: BTreeMap::new() }.to_string(), "");
         assert_eq!(
             Notice { id: "sockets-until".to_owned(), values: BTreeMap::new() }.to_string(),

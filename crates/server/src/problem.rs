@@ -69,8 +69,6 @@ faults! {
     Missing = "missing", NOT_FOUND;
     /// The result or trace is not in the folder.
     NoResult = "no-result", NOT_FOUND;
-    /// The result has neither code nor sources.
-    NoCode = "no-code", NOT_FOUND;
     /// The log cannot be read.
     LogUnread = "log-unread", NOT_FOUND;
     /// A file cannot be read.
@@ -94,7 +92,7 @@ impl Fault {
         match error {
             E::Io { .. } | E::Exists { .. } => Self::Unreadable,
             E::NotAResult { .. } | E::Strange { .. } => Self::NotAResult,
-            E::NewerVersion { .. } => Self::OtherVersion,
+            E::OtherFormat { .. } => Self::OtherVersion,
             E::NotFinalized { .. } => Self::NotFinalized,
             E::Table { .. } | E::TooLarge { .. } | E::Packed { .. } => Self::Damaged,
         }
@@ -174,7 +172,7 @@ impl From<dwell_store::Error> for Problem {
         match &error {
             E::NotFinalized { path } => problem.hint(format!("dwell finalize '{}'", path.display())),
             E::Strange { path, .. } => problem.hint(format!("ls -ld '{}' shows what is there", path.display())),
-            E::NewerVersion { .. } => problem.hint("view it with the Dwell that wrote it, or a newer one"),
+            E::OtherFormat { .. } => problem.hint("view it with the Dwell that wrote it, or record the program anew"),
             E::TooLarge { .. } => problem.hint(dwell_store::error::TOO_LARGE_HINT),
             _ => problem.hint("dwell finalize makes the tables again where the raw data was kept; else collect again"),
         }

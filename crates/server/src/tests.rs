@@ -16,7 +16,7 @@ use axum::http::{Request, Response, StatusCode};
 use dwell_analyze::{Query, Report, report};
 use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
-use dwell_store::{CodeTables, Manifest, ResultFolder, Trace};
+use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, Trace};
 use dwell_view::json;
 use dwell_work::stop;
 use http_body_util::BodyExt;
@@ -36,14 +36,15 @@ const LONG: usize = 10_000_000;
 const SCRIPT: &str = "</script><script>alert(1)</script>";
 
 fn manifest() -> Manifest {
-    let manifest = json!({
-        "trace_format": 1, "dwell_version": "0", "state": "collected", "analysis": "threading",
-        "command": [SCRIPT], "target_pids": [], "options": [], "host": "", "kernel": "", "boot_id": "",
-        "cpus": { "online": 2, "usable": 2, "model": "" }, "target_concurrency": null,
-        "sampling_interval_ns": 1_000_000, "started_at": 1e300, "start_ns": 0, "end_ns": 1_000, "exit_status": 0,
-        "collector_cpu_ns": 0, "collector_peak_bytes": 0, "events": 0, "losses": [], "notices": [],
-    });
-    serde_json::from_value(manifest).unwrap()
+    Manifest {
+        state: State::Collected,
+        command: vec![SCRIPT.into()],
+        cpus: CpuInfo { online: 2, usable: 2, model: String::new() },
+        started_at: 1e300,
+        end_ns: 1_000,
+        exit_status: Some(0),
+        ..Manifest::default()
+    }
 }
 
 /// Whose names are scripts.

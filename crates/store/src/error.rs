@@ -36,13 +36,13 @@ pub enum Error {
         /// What is there.
         reason: String,
     },
-    /// Written by a newer Dwell.
-    #[error("{} has trace format {found}, this Dwell reads up to {supported}", path.display())]
-    NewerVersion {
+    /// Written by a Dwell with another trace format.
+    #[error("{} has trace format {found}, this Dwell reads trace format {supported}", path.display())]
+    OtherFormat {
         /// The folder.
         path: PathBuf,
         /// Its format.
-        found: u32,
+        found: u64,
         /// Ours.
         supported: u32,
     },

@@ -181,7 +181,7 @@ impl ResultFolder {
         written.map_err(|error| Error::io(&self.path().join(LOG), error))
     }
 
-    /// Reads the manifest. Fails when it is missing, or of a newer version.
+    /// Reads the manifest. Fails when it is missing, or of another trace format.
     pub fn manifest(&self) -> Result<Manifest> {
         let not_a_result = |reason: String| not_a_result(self.path(), reason);
         let path = self.path().join(MANIFEST);
@@ -210,14 +210,13 @@ impl ResultFolder {
     }
 }
 
-/// The manifest with this text, of the result at `path`. Fails when it is none, or of a newer version.
+/// The manifest with this text, of the result at `path`. Fails when it is none, or of another trace format.
 pub(crate) fn parse_manifest(path: &Path, text: &[u8]) -> Result<Manifest> {
     let unreadable = |error: serde_json::Error| not_a_result(path, format!("manifest.json: {error}"));
     let value: serde_json::Value = serde_json::from_slice(text).map_err(unreadable)?;
-    let found = value.get("trace_format").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if found > u64::from(TRACE_FORMAT) {
-        let found = u32::try_from(found).unwrap_or(u32::MAX);
-        return Err(Error::NewerVersion { path: path.to_owned(), found, supported: TRACE_FORMAT });
+    let found = value.get("trace_format").and_then(serde_json::Value::as_u64);
+    if let Some(found) = found.filter(|found| *found != u64::from(TRACE_FORMAT)) {
+        return Err(Error::OtherFormat { path: path.to_owned(), found, supported: TRACE_FORMAT });
     }
     serde_json::from_value(value).map_err(unreadable)
 }

@@ -3,8 +3,8 @@
 use dwell_model::Notice;
 use serde::{Deserialize, Serialize};
 
-/// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 7;
+/// The trace format that this crate writes, and the only one that it reads.
+pub const TRACE_FORMAT: u32 = 1;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,15 +130,13 @@ pub struct Manifest {
     pub state: State,
     /// `threading`.
     pub analysis: String,
-    /// What was recorded: ids of [`dwell_model::Topic`]; empty in results older than `--analyze`, which have threading only.
-    #[serde(default)]
+    /// What was recorded: ids of [`dwell_model::Topic`].
     pub topics: Vec<String>,
     /// The command launched, or empty when attached.
     pub command: Vec<String>,
     /// Processes attached to.
     pub target_pids: Vec<u32>,
-    /// Where the records come from: `bpf`, or `perf` where no rights were needed; empty in older results, which have `bpf`.
-    #[serde(default)]
+    /// Where the records come from: `bpf`, or `perf` where no rights were needed.
     pub source: String,
     /// The collector's options as given.
     pub options: Vec<String>,
@@ -166,29 +164,23 @@ pub struct Manifest {
     pub collector_cpu_ns: u64,
     /// Largest resident set of the collector, bytes.
     pub collector_peak_bytes: u64,
-    /// Largest resident set of the process that finalized, bytes; 0 in older results.
-    #[serde(default)]
+    /// Largest resident set of the process that finalized, bytes.
     pub finalization_peak_bytes: u64,
     /// Mean time between two looks at the fibers of a process (goroutines), ns; 0 where there were none.
-    #[serde(default)]
     pub fiber_interval_ns: u64,
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
-    #[serde(default)]
     pub task_probes: Vec<String>,
     /// What delays are told with.
-    #[serde(default)]
     pub delays: DelayFacts,
-    /// What kept CPUs from the program; empty in older results.
-    #[serde(default)]
+    /// What kept CPUs from the program.
     pub taken: CpuTaken,
     /// Events recorded.
     pub events: u64,
     /// Counters of what the collector could not record: name and count, zeros left out.
     pub losses: Vec<(String, u64)>,
-    /// When some of that was lost; empty in older results.
-    #[serde(default)]
+    /// When some of that was lost.
     pub loss_times: Vec<LossTime>,
-    /// Remarks for the reader; in results before version 5 as text.
+    /// Remarks for the reader.
     #[serde(with = "crate::notices")]
     pub notices: Vec<Notice>,
 }

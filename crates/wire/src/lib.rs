@@ -5,7 +5,7 @@
 //! the C text; the build script of `capture` writes that as `wire.h`. The names in C are those that the declarations
 //! give.
 //!
-//! Results of earlier versions have the records: no number, size or order of fields may change. All times are
+//! A raw trace has the records: whoever changes a number, a size or the order of fields changes the trace format. All times are
 //! CLOCK_MONOTONIC nanoseconds, all thread and process ids those of the initial pid namespace. A record whose size
 //! varies has a fixed part here, and says what follows it.
 

@@ -13,8 +13,6 @@ use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
 use crate::study::thread_index::ThreadIndex;
 
-/// Trace format since which rows tell whether they go on with the wait before them.
-const SINCE_FORMAT: u32 = 6;
 /// The source of records that sees whether a thread has left a call.
 const SOURCE: &str = "bpf";
 /// Rows of a thread that are looked at for the next wait of a call: it may be preempted in between.
@@ -22,7 +20,7 @@ const ROWS_BETWEEN: usize = 16;
 
 /// Whether the trace tells which waits are of one call.
 pub fn are_known(trace: &Trace) -> bool {
-    trace.manifest.trace_format >= SINCE_FORMAT && trace.manifest.source == SOURCE
+    trace.manifest.source == SOURCE
 }
 
 /// The times to get each lock. Where the rows are too many, those of slices of the time stand for all.

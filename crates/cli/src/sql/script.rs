@@ -4,8 +4,8 @@ use std::path::{self, Path};
 use std::process::ExitCode;
 
 use dwell_analyze::Query;
-use dwell_export::sql::{self, ResultTables};
-use dwell_store::{Manifest, ResultFolder, State};
+use dwell_export::sql;
+use dwell_store::{ResultFolder, State};
 
 use crate::error::{Hinted, Result};
 use crate::output;
@@ -19,8 +19,7 @@ pub fn write(folder: &ResultFolder, target: Option<&Path>) -> Result<ExitCode> {
 
 /// The script.
 pub fn text(folder: &ResultFolder) -> Result<String> {
-    let Manifest { trace_format, state, .. } = folder.manifest()?;
-    if state != State::Finalized {
+    if folder.manifest()?.state != State::Finalized {
         return Err(dwell_store::Error::NotFinalized { path: folder.path().to_owned() }.into());
     }
     let tables = folder.tables()?;
@@ -29,10 +28,8 @@ pub fn text(folder: &ResultFolder) -> Result<String> {
         let error = Hinted::new("the path of the result is no text, and a script is");
         return Err(error.hint("export from a folder with another name"));
     };
-    let present = |name: &str| tables.has_file(&format!("{name}.parquet"));
-    let tables = ResultTables { folder: place, trace_format, present: &present };
     let mut script = Vec::new();
-    sql::write(&tables, &mut script).map_err(Hinted::new)?;
+    sql::write(place, &mut script).map_err(Hinted::new)?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 

@@ -43,7 +43,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("bad_input::result_exists", result_exists),
         Case::new("bad_input::unprivileged", unprivileged),
         Case::new("bad_input::not_a_result", not_a_result),
-        Case::new("bad_input::newer_version", newer_version),
+        Case::new("bad_input::other_format", other_format),
         Case::new("bad_input::damaged_manifest", damaged_manifest),
         Case::new("bad_input::not_finalized", not_finalized),
         Case::new("bad_input::damaged_tables", damaged_tables),
@@ -231,10 +231,16 @@ fn not_a_result() -> Result<()> {
     expect_error(&Running::start(here.current_dir(folder.path()))?.finish()?, &[])
 }
 
-fn newer_version() -> Result<()> {
+fn other_format() -> Result<()> {
     let folder = TempDir::new()?;
-    fs::write(folder.path().join("manifest.json"), r#"{"trace_format": 999, "new": true}"#)?;
-    expect_error(&report("summary", folder.path(), &[])?, &["999"])
+    for format in [0, 7, 999] {
+        fs::write(folder.path().join("manifest.json"), format!(r#"{{"trace_format": {format}, "new": true}}"#))?;
+        expect_error(
+            &report("summary", folder.path(), &[])?,
+            &[&format!("has trace format {format}"), "hint: read it"],
+        )?;
+    }
+    Ok(())
 }
 
 fn damaged_manifest() -> Result<()> {

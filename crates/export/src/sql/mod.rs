@@ -1,6 +1,6 @@
 //! A DuckDB script of views over the Parquet tables of a result: names instead of ids, words instead of codes.
 //!
-//! Takes where the tables lie and which of them there are; reads none. The raw tables keep their columns in the schema `raw`, each with
+//! Takes where the tables lie; reads none. The raw tables keep their columns in the schema `raw`, each with
 //! its row number; the views of the script join them. Words, columns and lists come from the declarations that the reports use.
 
 mod event_views;
@@ -16,14 +16,13 @@ use std::io::{self, Write};
 use view_def::ViewDef;
 
 use crate::losses::EXPORTER;
-pub use raw_tables::ResultTables;
 
-/// Writes the script.
-pub fn write(tables: &ResultTables<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the script for the tables in `folder`.
+pub fn write(folder: &str, out: &mut dyn Write) -> io::Result<()> {
     let views = views();
     write!(out, "{}", head(&views))?;
     writeln!(out, "create schema if not exists raw;\n")?;
-    raw_tables::write(tables, out)?;
+    raw_tables::write(folder, out)?;
     views.iter().try_for_each(|view| writeln!(out, "\n{view}"))
 }
 
@@ -47,31 +46,12 @@ fn head(views: &[ViewDef]) -> String {
 mod tests {
     use super::*;
 
-    fn script(folder: &str, tables: &[&str], trace_format: u32) -> String {
-        let mut out = Vec::new();
-        let present = |name: &str| tables.contains(&name);
-        write(&ResultTables { folder, trace_format, present: &present }, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
     #[test]
     fn paths_are_quoted_and_patterns_in_them_mean_themselves() {
-        let text = script("/srv/it's [1]*", &["threads"], 6);
+        let mut out = Vec::new();
+        write("/srv/it's [1]*", &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
         assert!(text.contains("read_parquet('/srv/it''s [[]1][*]/threads.parquet', file_row_number = true)"), "{text}");
-    }
-
-    #[test]
-    fn a_table_that_is_not_there_is_empty_with_the_same_columns() {
-        let text = script("/srv", &[], 6);
-        assert!(!text.contains("read_parquet("), "{text}");
-        assert!(text.contains("cast(null as varchar) as \"name\""), "{text}");
-    }
-
-    #[test]
-    fn columns_that_an_older_trace_lacks_have_their_empty_value() {
-        let text = script("/srv", &["off_cpu"], 5);
-        assert!(text.contains("cast(false as boolean) as \"again\""), "{text}");
-        assert!(!script("/srv", &["off_cpu"], 6).contains("cast(false as boolean) as \"again\""), "{text}");
     }
 
     #[test]

@@ -19,7 +19,6 @@ const MS: u64 = 1_000_000;
 
 pub fn manifest(end_ns: u64) -> Manifest {
     Manifest {
-        trace_format: 1,
         state: State::Collected,
         command: vec!["app".into()],
         sampling_interval_ns: MS,

@@ -68,20 +68,16 @@ fn manifest_bytes(result: &ResultFolder, left_out: &BTreeSet<PrivatePart>) -> Re
     manifest_text(&manifest, &path)
 }
 
-/// Tables that an older result does not have are left out.
 fn append_table(
     archive: &mut Builder<impl Write>,
     reader: &TableReader,
     name: &'static str,
     left_out: &BTreeSet<PrivatePart>,
 ) -> Packing<()> {
-    let (folder, part) = (reader.folder(), Part::Table(name));
-    if !folder.has(&part.file_name()) {
-        return Ok(());
-    }
+    let part = Part::Table(name);
     match private_parts::emptied_table(reader, name, left_out)? {
         Some(bytes) => append(archive, part, &bytes),
-        None => append_file(archive, folder, part),
+        None => append_file(archive, reader.folder(), part),
     }
 }
 

@@ -141,14 +141,14 @@ fn reason(bytes: &[u8]) -> String {
 #[test]
 fn hostile_archives_are_refused_and_leave_nothing() {
     let manifest = serde_json::to_vec(&Manifest::default()).unwrap();
-    let newer = serde_json::to_vec(&Manifest { trace_format: TRACE_FORMAT + 1, ..Manifest::default() }).unwrap();
+    let other = serde_json::to_vec(&Manifest { trace_format: TRACE_FORMAT + 1, ..Manifest::default() }).unwrap();
     let begin = || file("manifest.json", &manifest);
     let threads = "tables/threads.parquet";
     let cases: Vec<(&str, Vec<Planted<'_>>)> = vec![
         ("nothing is in it", vec![]),
         ("does not begin with a manifest", vec![file(threads, b"x"), begin()]),
         ("manifest.json: expected value", vec![file("manifest.json", b"x")]),
-        ("has trace format", vec![file("manifest.json", &newer)]),
+        ("has trace format", vec![file("manifest.json", &other)]),
         ("two manifests", vec![begin(), begin()]),
         ("twice", vec![begin(), file(threads, b"x"), file(threads, b"y")]),
         ("no result has a file ../manifest.json", vec![begin(), file("../manifest.json", b"x")]),
@@ -218,7 +218,7 @@ fn damaged_files_are_refused_wherever_they_end_or_are_wrong() {
     let mut newer = whole.clone();
     newer[MARK.len() - 2] = b'2';
     assert!(begins_packed_result(newer.as_slice()));
-    assert!(reason(&newer).contains("a newer Dwell packed it"));
+    assert!(reason(&newer).contains("a Dwell with another format packed it"));
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Unpacking<'_> {
             return Ok(());
         }
         let is_other = mark.starts_with(&MARK[..MARK_OF_ALL_VERSIONS]);
-        Err(self.refused(if is_other { "a newer Dwell packed it" } else { "it is no packed result" }))
+        Err(self.refused(if is_other { "a Dwell with another format packed it" } else { "it is no packed result" }))
     }
 
     /// Makes the files, but for the manifest, which is returned.

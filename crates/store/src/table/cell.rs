@@ -73,6 +73,10 @@ pub trait Cell: Sized {
     fn store(&self) -> Option<<Self::Stored as DataType>::T>;
     /// The cell from what is stored; `None` when that is out of the cell's range.
     fn load(stored: &<Self::Stored as DataType>::T) -> Option<Self>;
+    /// The cell that stands for null; `None` where the column has no nulls.
+    fn null() -> Option<Self> {
+        None
+    }
     /// Bytes of a stored text, beside the cell itself.
     fn text_bytes(_stored: &<Self::Stored as DataType>::T) -> u64 {
         0
@@ -167,6 +171,9 @@ macro_rules! id_cells {
             fn load(stored: &i32) -> Option<Self> {
                 Some(Self::from_raw(stored.cast_unsigned()))
             }
+            fn null() -> Option<Self> {
+                Some(Self::NONE)
+            }
         }
     )*}
 }
@@ -227,23 +234,4 @@ impl Cell for Vec<u8> {
     fn text_bytes(stored: &ByteArray) -> u64 {
         stored.len() as u64
     }
-}
-
-/// The value of a column that an older trace does not have.
-pub(crate) trait Absent {
-    /// Zero, empty or none.
-    fn absent() -> Self;
-}
-
-macro_rules! absent {
-    ($($ty:ty = $value:expr;)*) => {$(impl Absent for $ty { fn absent() -> Self { $value } })*};
-}
-
-absent! {
-    u8 = 0; u16 = 0; u32 = 0; u64 = 0; i16 = 0; i32 = 0; f64 = 0.0; bool = false; String = String::new();
-    ProcessId = Self::NONE; ThreadId = Self::NONE; ModuleId = Self::NONE;
-    FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
-    CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
-    TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE;
-    SocketId = Self::NONE; SocketWaitId = Self::NONE; DelaySourceId = Self::NONE; FiberId = Self::NONE; Vec<u8> = Vec::new();
 }

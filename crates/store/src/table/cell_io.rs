@@ -6,7 +6,7 @@ use parquet::column::reader::ColumnReader;
 use parquet::data_type::DataType;
 use parquet::file::writer::SerializedColumnWriter;
 
-use super::cell::{Absent, Cell, ColumnType};
+use super::cell::{Cell, ColumnType};
 use super::memory_budget::MemoryBudget;
 
 /// Cells that are converted at a time: so much memory is needed besides the table's.
@@ -35,7 +35,7 @@ pub(crate) fn write<C: Cell>(cells: &[C], to: &mut SerializedColumnWriter<'_>) -
 
 /// Appends the `rows` cells of a column; another number of cells is an error, as are cells of another type. Texts are taken
 /// from the room.
-pub(crate) fn read<C: Cell + Absent>(
+pub(crate) fn read<C: Cell>(
     cells: &mut Vec<C>,
     from: ColumnReader,
     rows: usize,
@@ -70,12 +70,8 @@ fn text_bytes<C: Cell>(values: &[<C::Stored as DataType>::T]) -> Option<u64> {
     bytes.map(|bytes| (bytes <= MOST_CELL_BYTES).then_some(bytes + TEXT_OVERHEAD)).sum()
 }
 
-/// Appends the values; with levels, one absent cell for each 0 among them.
-fn append<C: Cell + Absent>(
-    cells: &mut Vec<C>,
-    values: &[<C::Stored as DataType>::T],
-    levels: Option<&[i16]>,
-) -> Option<()> {
+/// Appends the values; with levels, null for each 0 among them.
+fn append<C: Cell>(cells: &mut Vec<C>, values: &[<C::Stored as DataType>::T], levels: Option<&[i16]>) -> Option<()> {
     let Some(levels) = levels else {
         cells.reserve(values.len());
         for value in values {
@@ -85,7 +81,7 @@ fn append<C: Cell + Absent>(
     };
     let mut values = values.iter();
     for level in levels {
-        cells.push(if *level == 0 { C::absent() } else { C::load(values.next()?)? });
+        cells.push(if *level == 0 { C::null()? } else { C::load(values.next()?)? });
     }
     Some(())
 }

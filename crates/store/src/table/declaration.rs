@@ -15,8 +15,6 @@ pub struct ColumnDef {
     pub name: &'static str,
     /// Type of the cells.
     pub ty: ColumnType,
-    /// Trace format in which it first appeared.
-    pub since: u32,
     /// What it holds.
     pub doc: &'static str,
 }
@@ -59,8 +57,6 @@ pub trait Table: Default + Send {
     ) -> Result<(), String>;
     /// Appends copies of rows of `other`.
     fn extend_from(&mut self, other: &Self, rows: Range<usize>);
-    /// Fills column `column`, absent in an older trace, with `rows` defaults.
-    fn default_column(&mut self, column: usize, rows: usize);
     /// Moves the rows of `other` behind ours.
     fn append(&mut self, other: Self);
     /// Puts all rows into another result.
@@ -70,10 +66,10 @@ pub trait Table: Default + Send {
     fn permuted(&self, order: &[usize]) -> Self;
 }
 
-/// Declares the tables: `/// doc` `Struct Row "file" { column: type, since, "doc"; … }`.
+/// Declares the tables: `/// doc` `Struct Row "file" { column: type, "doc"; … }`.
 macro_rules! tables {
     ($($(#[doc = $doc:literal])* $name:ident $row:ident $file:literal {
-        $($column:ident: $ty:ty, $since:literal, $cdoc:literal;)*
+        $($column:ident: $ty:ty, $cdoc:literal;)*
     })*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,7 +113,6 @@ macro_rules! tables {
                 columns: &[$($crate::table::ColumnDef {
                     name: stringify!($column),
                     ty: <$ty as $crate::table::Cell>::TYPE,
-                    since: $since,
                     doc: $cdoc,
                 },)*],
             };
@@ -157,17 +152,6 @@ macro_rules! tables {
             }
             fn extend_from(&mut self, other: &Self, rows: std::ops::Range<usize>) {
                 $(self.$column.extend_from_slice(&other.$column[rows.clone()]);)*
-            }
-            fn default_column(&mut self, column: usize, rows: usize) {
-                let mut index = 0;
-                $(
-                    if index == column {
-                        let rows = self.$column.len() + rows;
-                        self.$column.resize(rows, $crate::table::Absent::absent());
-                    }
-                    index += 1;
-                )*
-                let _ = index;
             }
             fn append(&mut self, mut other: Self) {
                 $(self.$column.append(&mut other.$column);)*

@@ -10,7 +10,6 @@ mod pages;
 mod reader;
 mod writer;
 
-pub(crate) use cell::Absent;
 pub use cell::{Cell, ColumnType, Relocation};
 pub(crate) use declaration::tables;
 pub use declaration::{ColumnDef, Table, TableDef};

@@ -16,7 +16,7 @@ use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::cell::{Absent, Cell, ColumnType};
+use super::cell::{Cell, ColumnType};
 use super::cell_io;
 use super::declaration::{Table, TableDef};
 use super::memory_budget::MemoryBudget;
@@ -51,8 +51,8 @@ impl TableReader {
         &self.folder
     }
 
-    /// Reads `NAME.parquet`, row groups side by side. Columns newer than the file are filled with defaults; columns older
-    /// than this version are passed over.
+    /// Reads `NAME.parquet`, row groups side by side. Every column must be there;
+    /// columns that are no part of the table are passed over.
     pub fn read<T: Table>(&self) -> Result<T> {
         let table = &self.open(&T::DEF)?;
         let groups = table.groups();
@@ -80,15 +80,17 @@ impl TableReader {
         Ok(whole)
     }
 
-    /// Tells the thread of each row, and whether the row is an estimate, reading nothing else.
+    /// Tells the thread of each row, and whether the row is an estimate, reading nothing else. A table without the column `estimated`
+    /// has no estimates.
     pub fn for_each_thread(&self, def: &TableDef, mut tell: impl FnMut(usize, bool)) -> Result<()> {
         let table = self.open(def)?;
+        let may_be_estimated = def.columns.iter().any(|column| column.name == "estimated");
         for index in 0..table.groups() {
             let (threads, estimated) = table.file.reading(|| {
                 let group = table.group(index)?;
-                let threads: Option<Vec<ThreadId>> = group.cells("thread")?;
-                let estimated: Option<Vec<bool>> = group.cells("estimated")?;
-                Ok((threads.ok_or("column thread is missing")?, estimated))
+                let threads: Vec<ThreadId> = group.cells("thread")?;
+                let estimated: Option<Vec<bool>> = may_be_estimated.then(|| group.cells("estimated")).transpose()?;
+                Ok((threads, estimated))
             })?;
             for (row, thread) in threads.iter().enumerate() {
                 if let Some(thread) = thread.get() {
@@ -235,38 +237,27 @@ impl Group<'_> {
     /// Appends the rows to the table.
     fn read<T: Table>(&self, table: &mut T) -> Attempt<()> {
         self.table.file.room.take(row_bytes(&T::DEF).saturating_mul(self.rows as u64))?;
-        let mut absent = Vec::new();
         for (index, column) in T::DEF.columns.iter().enumerate() {
-            match self.column(column.name, column.ty)? {
-                Some(reader) => {
-                    let read = table.read_column(index, reader, self.rows, &self.table.file.room);
-                    read.map_err(|error| format!("column {} {error}", column.name))?;
-                }
-                None => absent.push(index),
-            }
+            let reader = self.column(column.name, column.ty)?;
+            let read = table.read_column(index, reader, self.rows, &self.table.file.room);
+            read.map_err(|error| format!("column {} {error}", column.name))?;
         }
-        // After the others, which have shown that the number of rows is right.
-        if absent.len() == T::DEF.columns.len() && self.rows > 0 {
-            return Err("no column is known".into());
-        }
-        absent.into_iter().for_each(|index| table.default_column(index, self.rows));
         Ok(())
     }
 
-    /// The cells of one column, `None` when the file does not have it.
-    fn cells<C: Cell + Absent>(&self, name: &str) -> Attempt<Option<Vec<C>>> {
-        let Some(reader) = self.column(name, C::TYPE)? else { return Ok(None) };
+    /// The cells of one column.
+    fn cells<C: Cell>(&self, name: &str) -> Attempt<Vec<C>> {
+        let reader = self.column(name, C::TYPE)?;
         let mut cells = Vec::new();
         let read = cell_io::read(&mut cells, reader, self.rows, &self.table.file.room);
         read.map_err(|error| format!("column {name} {error}"))?;
-        Ok(Some(cells))
+        Ok(cells)
     }
 
-    fn column(&self, name: &str, ty: ColumnType) -> Attempt<Option<ColumnReader>> {
+    fn column(&self, name: &str, ty: ColumnType) -> Attempt<ColumnReader> {
         let schema = self.metadata.schema_descr();
-        let Some(index) = schema.columns().iter().position(|column| column.path().parts() == [name]) else {
-            return Ok(None);
-        };
+        let index = schema.columns().iter().position(|column| column.path().parts() == [name]);
+        let index = index.ok_or_else(|| format!("column {name} is missing"))?;
         let (found, wanted) = (schema.column(index), ty.schema(name).map_err(|error| error.to_string())?);
         let (info, wanted_info) = (found.self_type().get_basic_info(), wanted.get_basic_info());
         let same = found.physical_type() == wanted.get_physical_type()
@@ -279,6 +270,6 @@ impl Group<'_> {
         let pages = Arc::new(Pages::new(file.clone(), *bytes, room.clone()));
         let pages = SerializedPageReader::new(pages, self.metadata.column(index), self.rows, None);
         let pages = Box::new(pages.map_err(|error| error.to_string())?);
-        Ok(Some(get_column_reader(schema.column(index), pages)))
+        Ok(get_column_reader(schema.column(index), pages))
     }
 }

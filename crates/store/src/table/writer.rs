@@ -196,34 +196,33 @@ mod tests {
     tables! {
         /// One column of each type.
         Whole WholeRow "whole" {
-            byte: u8, 1, "A cell.";
-            short: u16, 1, "A cell.";
-            word: u32, 1, "A cell.";
-            time_ns: u64, 1, "A cell.";
-            level: i16, 1, "A cell.";
-            delta: i32, 1, "A cell.";
-            share: f64, 1, "A cell.";
-            estimated: bool, 1, "A cell.";
-            name: String, 1, "A cell.";
-            code: Vec<u8>, 1, "A cell.";
-            thread: ThreadId, 1, "A cell.";
-            process: ProcessId, 1, "A cell.";
+            byte: u8, "A cell.";
+            short: u16, "A cell.";
+            word: u32, "A cell.";
+            time_ns: u64, "A cell.";
+            level: i16, "A cell.";
+            delta: i32, "A cell.";
+            share: f64, "A cell.";
+            estimated: bool, "A cell.";
+            name: String, "A cell.";
+            code: Vec<u8>, "A cell.";
+            thread: ThreadId, "A cell.";
+            process: ProcessId, "A cell.";
         }
-        /// The same file as an older version had it: fewer columns, one that is gone.
-        Older OlderRow "whole" {
-            byte: u8, 1, "A cell.";
-            gone: u32, 1, "A cell.";
-            thread: ThreadId, 1, "A cell.";
+        /// The same file with fewer columns.
+        Fewer FewerRow "whole" {
+            byte: u8, "A cell.";
+            thread: ThreadId, "A cell.";
         }
         /// Few columns, for many rows.
         Long LongRow "long" {
-            time_ns: u64, 1, "A cell.";
-            thread: ThreadId, 1, "A cell.";
-            estimated: bool, 1, "A cell.";
+            time_ns: u64, "A cell.";
+            thread: ThreadId, "A cell.";
+            estimated: bool, "A cell.";
         }
         /// The same file with another type.
         Other OtherRow "whole" {
-            byte: i16, 1, "A cell.";
+            byte: i16, "A cell.";
         }
     }
 
@@ -305,13 +304,19 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_filled_or_refused() {
+    fn a_column_that_is_missing_or_of_another_type_is_refused() {
         let (_kept, folder) = folder();
-        let older = Older { byte: vec![7, 8], gone: vec![1, 2], thread: vec![ThreadId::NONE, ThreadId::new(4)] };
-        write(&folder, &older).unwrap();
-        let table = read::<Whole>(&folder).unwrap();
-        assert_eq!((table.byte, table.name, table.thread), (older.byte, vec![String::new(); 2], older.thread));
-        let refused = read::<Other>(&folder).unwrap_err().to_string();
-        assert!(refused.ends_with("column byte has another type"), "{refused}");
+        write(&folder, &Fewer { byte: vec![7], thread: vec![ThreadId::NONE] }).unwrap();
+        let missing = read::<Whole>(&folder).unwrap_err().to_string();
+        assert!(missing.ends_with("column short is missing"), "{missing}");
+        let other = read::<Other>(&folder).unwrap_err().to_string();
+        assert!(other.ends_with("column byte has another type"), "{other}");
+    }
+
+    #[test]
+    fn a_column_that_is_no_part_of_the_table_is_passed_over() {
+        let (_kept, folder) = folder();
+        write(&folder, &whole(2)).unwrap();
+        assert_eq!(read::<Fewer>(&folder).unwrap().byte, whole(2).byte);
     }
 }

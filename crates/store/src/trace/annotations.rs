@@ -7,10 +7,7 @@ use crate::error::Result;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{CounterValues, Counters, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
 
-/// Trace format in which these tables first appeared.
-const SINCE: u32 = 3;
-
-/// The tables of what a program says of itself, by ITT or through probes. Empty in results of older trace formats.
+/// The tables of what a program says of itself, by ITT or through probes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the tables are documented where they are declared")]
 pub struct Annotations {
@@ -24,10 +21,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
-        if trace_format < SINCE {
-            return Ok(Self::default());
-        }
+    pub(crate) fn read(tables: &TableReader) -> Result<Self> {
         Ok(Self {
             task_types: tables.read()?,
             tasks: tables.read()?,

@@ -10,9 +10,6 @@ use crate::manifest::State;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{Code, Inlines, Lines, Sources};
 
-/// Trace format in which these tables first appeared.
-const SINCE: u32 = 2;
-
 /// Machine code, lines and source text of the functions that threads were in.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the tables are documented where they are declared")]
@@ -24,21 +21,17 @@ pub struct CodeTables {
 }
 
 impl CodeTables {
-    /// Reads them from a finalized result; `None` when it is of a trace format that had none. Fails when the result is
-    /// not finalized, or a table is damaged or names rows that are not there.
-    pub fn read(folder: &ResultFolder) -> Result<Option<Self>> {
-        let manifest = folder.manifest()?;
-        if manifest.state != State::Finalized {
+    /// Reads them from a finalized result. Fails when the result is not finalized, or a table is damaged or names rows that are
+    /// not there.
+    pub fn read(folder: &ResultFolder) -> Result<Self> {
+        if folder.manifest()?.state != State::Finalized {
             return Err(Error::NotFinalized { path: folder.path().to_owned() });
-        }
-        if manifest.trace_format < SINCE {
-            return Ok(None);
         }
         let tables = TableReader::new(folder.tables()?);
         let read =
             Self { code: tables.read()?, inlines: tables.read()?, lines: tables.read()?, sources: tables.read()? };
         read.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
-        Ok(Some(read))
+        Ok(read)
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {

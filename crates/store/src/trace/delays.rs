@@ -6,10 +6,7 @@ use crate::error::Result;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{DelaySources, Delays};
 
-/// Trace format in which these tables first appeared.
-const SINCE: u32 = 3;
-
-/// The tables of delays. Empty in results of older trace formats and of collections without them.
+/// The tables of delays. Empty in results of collections without them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the tables are documented where they are declared")]
 pub struct DelayTables {
@@ -18,10 +15,7 @@ pub struct DelayTables {
 }
 
 impl DelayTables {
-    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
-        if trace_format < SINCE {
-            return Ok(Self::default());
-        }
+    pub(crate) fn read(tables: &TableReader) -> Result<Self> {
         Ok(Self { delays: tables.read()?, sources: tables.read()? })
     }
 

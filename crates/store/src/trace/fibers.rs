@@ -8,10 +8,7 @@ use crate::error::Result;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{FiberOffCpu, FiberSamples, Fibers};
 
-/// Trace format in which these tables first appeared.
-const SINCE: u32 = 7;
-
-/// The tables of fibers. Empty in results of older trace formats and of programs without fibers.
+/// The tables of fibers. Empty in results of programs without fibers.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the tables are documented where they are declared")]
 pub struct FiberTables {
@@ -21,10 +18,7 @@ pub struct FiberTables {
 }
 
 impl FiberTables {
-    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
-        if trace_format < SINCE {
-            return Ok(Self::default());
-        }
+    pub(crate) fn read(tables: &TableReader) -> Result<Self> {
         Ok(Self { fibers: tables.read()?, off_cpu: tables.read()?, samples: tables.read()? })
     }
 

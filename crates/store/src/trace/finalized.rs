@@ -135,10 +135,10 @@ impl Trace {
         trace.modules = tables.read()?;
         trace.objects = tables.read()?;
         trace.pauses = tables.read()?;
-        trace.annotations = Annotations::read(tables, trace.manifest.trace_format)?;
-        trace.sockets = SocketTables::read(tables, trace.manifest.trace_format)?;
-        trace.delays = DelayTables::read(tables, trace.manifest.trace_format)?;
-        trace.fibers = FiberTables::read(tables, trace.manifest.trace_format)?;
+        trace.annotations = Annotations::read(tables)?;
+        trace.sockets = SocketTables::read(tables)?;
+        trace.delays = DelayTables::read(tables)?;
+        trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
         trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;

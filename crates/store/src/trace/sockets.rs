@@ -7,10 +7,7 @@ use crate::error::Result;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{SocketSizes, SocketWaitCauses, SocketWaits, Sockets, TcpEvents, TcpHolds};
 
-/// Trace format in which these tables first appeared.
-const SINCE: u32 = 3;
-
-/// The tables of sockets. Empty in results of older trace formats and of collections without them.
+/// The tables of sockets. Empty in results of collections without them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the tables are documented where they are declared")]
 pub struct SocketTables {
@@ -31,10 +28,7 @@ pub(crate) struct Referred {
 }
 
 impl SocketTables {
-    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
-        if trace_format < SINCE {
-            return Ok(Self::default());
-        }
+    pub(crate) fn read(tables: &TableReader) -> Result<Self> {
         Ok(Self {
             sockets: tables.read()?,
             sizes: tables.read()?,

@@ -20,7 +20,6 @@ export const problemsJa: Record<string, string> = {
   'collector-gone': '収集を担当するプロセスが終了しています',
   missing: '要求されたものはありません ({error})',
   'no-result': 'この結果はもうフォルダーにありません',
-  'no-code': 'この結果には、コードもソースも保存されていません',
   'log-unread': 'ログを読み取れません ({error})',
   unreadable: 'ファイルを読み取れません ({error})',
   'not-a-result': 'Dwell の結果ではありません ({error})',
@@ -33,7 +32,7 @@ export const problemsJa: Record<string, string> = {
 export const problemHintsJa: Record<string, string> = {
   'not-signed-in': 'dwell view が表示したアドレスをこのタブで開いてください。終了している場合は再度実行してください',
   'other-host': 'dwell view が表示したアドレスを使ってください',
-  'other-version': '書き込んだ Dwell、またはより新しいバージョンで開いてください',
+  'other-version': '書き込んだバージョンの Dwell で開くか、プログラムを記録し直してください',
   damaged: '生データが残っていれば dwell finalize でテーブルを作り直せます。なければ再度収集してください',
   internal: 'コマンドラインの同じレポートで原因が分かることがあります。不具合として報告してください',
 };
