@@ -1,10 +1,12 @@
 //! `dwell export sql`: the script of views over a result's tables.
 
+use std::fs;
 use std::path::{self, Path};
 use std::process::ExitCode;
 
 use dwell_analyze::Query;
 use dwell_export::sql;
+use dwell_store::tables::TABLES;
 use dwell_store::{ResultFolder, State};
 
 use crate::error::{Hinted, Result};
@@ -23,6 +25,10 @@ pub fn text(folder: &ResultFolder) -> Result<String> {
         return Err(dwell_store::Error::NotFinalized { path: folder.path().to_owned() }.into());
     }
     let tables = folder.tables()?;
+    for table in TABLES {
+        let file = tables.path().join(format!("{}.parquet", table.name));
+        fs::symlink_metadata(&file).map_err(|source| dwell_store::Error::Io { path: file, source })?;
+    }
     let place = path::absolute(tables.path()).map_err(Hinted::new)?;
     let Some(place) = place.to_str() else {
         let error = Hinted::new("the path of the result is no text, and a script is");
