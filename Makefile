@@ -92,12 +92,14 @@ deny:
 	@cargo deny --version || { echo 'hint: cargo install --locked cargo-deny' >&2; exit 1; }
 	cargo deny --locked check
 
-# Writes the files that are made of tables in the sources: the page's types and Japanese, three documents, snapshots of texts.
+# Writes the files that are made of tables in the sources: the page's types and Japanese, three documents, counts of
+# BPF instructions, snapshots of texts.
 # `git diff` shows what changed. Fails where something is missing that only people write, as the page of a finding.
 SNAPSHOTS := INSTA_UPDATE=always PROPTEST_CASES=1
 generate:
 	@failed=0; \
 	UPDATE=1 cargo test --quiet -p dwell-server --lib page_types || failed=1; \
+	UPDATE=1 cargo test --quiet -p dwell-capture --lib hook_instructions || failed=1; \
 	UPDATE=1 cargo test --quiet -p dwell-rights --lib the_page || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell-analyze --no-fail-fast || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell --bins || failed=1; \
@@ -117,10 +119,12 @@ test:
 	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
 	@echo 'make test: everything passed'
 
-# Before each commit: all lints, the layers, and the unit tests of what changed, with fewer random cases. A minute when all is built.
+# Before each commit: all lints, the layers, that no BPF hook grew unseen, and the unit tests of what changed, with fewer random
+# cases. A minute when all is built.
 check: web/node_modules
 	$(MAKE) --no-print-directory lint
 	PROPTEST_CASES=16 scripts/test-changed.sh
+	cargo test --quiet -p dwell-capture --lib hook_instructions
 	cargo test --quiet -p dwell --test product -- layers::
 	cd web && npm run --silent lint && npm run --silent test -- --changed HEAD
 

@@ -4,6 +4,8 @@
 
 pub mod at_once;
 pub mod btf;
+#[cfg(test)]
+mod hook_instructions;
 pub mod loading;
 pub mod map_events;
 pub mod mapped;
