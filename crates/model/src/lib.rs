@@ -29,5 +29,5 @@ pub use notices::Notice;
 pub use object_type::{MMAP_LOCK, ObjectType};
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
-pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};
+pub use syscall::{BETWEEN_SAMPLES, CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};
 pub use topic::Topic;

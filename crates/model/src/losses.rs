@@ -164,6 +164,12 @@ losses! {
     PERF_RECORDS_LOST = "perf_records_lost", DataLoss,
         "Records of switches, calls and samples that found no room in the buffers of perf; the intervals around them are inexact.",
         "perf のバッファーに空きがなかった、スイッチ、システムコール、サンプルのレコード。前後の区間は不正確です。";
+    PERF_RECORDS_UNREADABLE = "perf_records_unreadable", DataLoss,
+        "Records of an imported file that are cut or make no sense; what they told is missing.",
+        "インポートしたファイルの、途中で切れているか意味をなさないレコード。その内容は欠けています。";
+    PERF_RECORDS_LATE = "perf_records_late", Degraded,
+        "Records of an imported file that stand far behind later ones; they were moved to these ones' time.",
+        "インポートしたファイルの、後の時刻のレコードより大きく遅れて現れるレコード。その時刻に移しました。";
     CALLS_UNSEEN = "calls_unseen", Degraded,
         "Waits in system calls that were not traced and too short to be looked up; their objects are not known.",
         "トレースしておらず、調べるには短すぎたシステムコールでの待機。待った対象は不明です。";

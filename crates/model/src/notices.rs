@@ -293,6 +293,30 @@ notices! {
     OF_TWO_HOSTS = "of-two-hosts",
         "Of two hosts, {hosts}: {how}; of {connections} connections between them both ends are known, of {linked} waits the thread at the far end, and of {explained} what it did meanwhile.",
         "2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。";
+    IMPORTED_FROM_PERF = "imported-from-perf",
+        "Imported from a file of perf: which lock, file or socket a wait was for, and who held it, is not in it.",
+        "perf のファイルからインポートしました。待機の対象のロック、ファイル、ソケットと、その保持者は含まれていません。";
+    IMPORTED_SAMPLES_ONLY = "imported-samples-only",
+        "The file has samples only: a thread is taken to run for one period before each, and what it did in between is not known, and stands as a wait for \"time between samples\"; perf record --switch-events records that.",
+        "ファイルにはサンプルしかありません。スレッドは各サンプルの前の 1 周期だけ実行していたとみなされ、その間の状態は分からず、「time between samples」の待機となります。perf record --switch-events で記録されます。";
+    IMPORTED_WAITS_WITHOUT_STACKS = "imported-waits-without-stacks",
+        "The file tells when threads left their CPUs, but not where in the code: perf record -a -e sched:sched_switch records that.",
+        "ファイルからはスレッドが CPU を離れた時刻は分かりますが、コードの位置は分かりません。perf record -a -e sched:sched_switch で記録されます。";
+    IMPORTED_WITHOUT_WAKERS = "imported-without-wakers",
+        "The file does not tell who ended a wait, nor how long a woken thread waited for a CPU: perf record -a -e sched:sched_waking records that.",
+        "ファイルからは、誰が待機を終わらせたか、起床したスレッドがどれだけ CPU を待ったかは分かりません。perf record -a -e sched:sched_waking で記録されます。";
+    IMPORTED_ARRIVALS_UNSEEN = "imported-arrivals-unseen",
+        "The file does not tell when threads came back to a CPU in {count} cases: there, the time off the CPU is too long. Of single programs, perf traces switches only when threads leave; with --switch-events, or -a, it records both.",
+        "スレッドが CPU に戻った時刻が {count} 件でファイルから分からず、そこでは CPU 外の時間が長すぎます。perf は個別のプログラムのスイッチを、スレッドが離れるときにしか記録しません。--switch-events か -a では両方が記録されます。";
+    IMPORTED_STACK_COPIES = "imported-stack-copies",
+        "The file has copies of stacks (--call-graph dwarf), which are not unwound: of the program, only the sampled function is known. With --call-graph fp all callers are.",
+        "ファイルにはスタックのコピー (--call-graph dwarf) があり、これはたどられません。プログラムについてはサンプルされた関数だけが分かります。--call-graph fp ではすべての呼び出し元が分かります。";
+    IMPORTED_EVENTS_UNUSED = "imported-events-unused",
+        "Events of the file that are not in the result: {events}.",
+        "ファイルのイベントのうち、結果に含まれないもの: {events}。";
+    IMPORTED_CUT = "imported-cut",
+        "The file ends early, as when perf is killed: the result has what was written until then.",
+        "ファイルは、perf が強制終了されたときのように途中で終わっています。結果にはそれまでに書かれたものがあります。";
     PACKED_WITHOUT = "packed-without",
         "When this result was packed, texts were left out and are empty: {parts}.",
         "この結果をパックしたとき、次のテキストは除かれました (空です): {parts}。";

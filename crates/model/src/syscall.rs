@@ -90,6 +90,8 @@ impl CallKind {
 
 /// Number of a system call that a thread waited in, but that was not seen.
 pub const UNSEEN: i16 = -2;
+/// Stands for the system call of a thread that was off the CPU, or ran unnoticed, between two samples of an imported file.
+pub const BETWEEN_SAMPLES: i16 = -3;
 
 /// One system call.
 #[derive(Clone, Copy, Debug)]
@@ -130,11 +132,12 @@ impl Syscall {
     }
 
     /// The name of system call `number`; `system call N` for one that is not known, `no system call` for -1.
-    /// [`UNSEEN`] is a call, but nobody knows which.
+    /// [`UNSEEN`] is a call, but nobody knows which; [`BETWEEN_SAMPLES`] is none.
     pub fn name_of(number: i16) -> String {
         match Self::of_number(number) {
             Some(call) => call.name.to_owned(),
             None if number == UNSEEN => "a system call that was not seen".into(),
+            None if number == BETWEEN_SAMPLES => "time between samples".into(),
             None if number < 0 => "no system call".into(),
             None => format!("system call {number}"),
         }

@@ -16,6 +16,7 @@ mod finalize;
 mod format;
 mod gate;
 mod habits;
+mod import;
 mod install;
 mod intervals;
 mod mcp;
@@ -57,6 +58,7 @@ pub use finalize::FinalizeArgs;
 pub use format::Format;
 pub use gate::GateArg;
 pub use habits::{MeantCommand, is_program, meaning_of};
+pub use import::ImportArgs;
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
@@ -167,6 +169,9 @@ pub enum Command {
     /// Join the results of two hosts into one, their clocks aligned.
     #[command(arg_required_else_help = true, after_help = merge::EXAMPLES)]
     Merge(MergeArgs),
+    /// Make a result of what `perf record` wrote, into a file or a pipe.
+    #[command(arg_required_else_help = true, after_help = import::EXAMPLES)]
+    Import(ImportArgs),
     /// Make one file of a result, to be sent to somebody, with or without its private parts.
     #[command(after_help = pack::PACK_EXAMPLES)]
     Pack(PackArgs),
@@ -224,7 +229,7 @@ pub enum Command {
 impl Command {
     /// Whether it may use the capabilities of Dwell's own file; the others give them up at once.
     pub fn uses_rights(&self) -> bool {
-        matches!(self, Self::Collect { .. } | Self::Finalize(_) | Self::Doctor(_))
+        matches!(self, Self::Collect { .. } | Self::Finalize(_) | Self::Import(_) | Self::Doctor(_))
     }
 }
 

@@ -51,6 +51,7 @@ mod merge;
 mod names;
 mod packaging;
 mod packing;
+mod perf_data;
 mod pt;
 mod python;
 mod real_programs;
@@ -102,6 +103,7 @@ fn main() -> ExitCode {
     cases.extend(foreign_files::cases());
     cases.extend(harmless::cases());
     cases.extend(pt::cases());
+    cases.extend(perf_data::cases());
     cases.extend(bad_code::cases());
     cases.extend(survival::cases());
     cases.extend(faults_recording::cases());

@@ -33,6 +33,8 @@ export const lossesJa: Record<string, string> = {
   "build_id_mismatch": "収集後に変更されたファイル。コードとデータに名前がありません。",
   "files_unreadable": "なくなったか、壊れているか、読み取りが許されないコードのファイル。コードとデータに名前がありません。",
   "perf_records_lost": "perf のバッファーに空きがなかった、スイッチ、システムコール、サンプルのレコード。前後の区間は不正確です。",
+  "perf_records_unreadable": "インポートしたファイルの、途中で切れているか意味をなさないレコード。その内容は欠けています。",
+  "perf_records_late": "インポートしたファイルの、後の時刻のレコードより大きく遅れて現れるレコード。その時刻に移しました。",
   "calls_unseen": "トレースしておらず、調べるには短すぎたシステムコールでの待機。待った対象は不明です。",
   "threads_without_events": "すでに実行中で、カーネルがイベントの追加を拒んだため記録できなかったスレッド。",
   "states_hidden": "すでに実行中で、このユーザーがトレースできないスレッド (kernel.yama.ptrace_scope)。次のスイッチ以後が分かります。",
@@ -330,6 +332,14 @@ export const noticesJa: Record<string, string> = {
   "chunk-rest": "チャンクの {bytes} バイトはレコードではありません。",
   "bytes-unread": "{name} の {bytes} バイトを読み取れませんでした: {reason}。",
   "of-two-hosts": "2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。",
+  "imported-from-perf": "perf のファイルからインポートしました。待機の対象のロック、ファイル、ソケットと、その保持者は含まれていません。",
+  "imported-samples-only": "ファイルにはサンプルしかありません。スレッドは各サンプルの前の 1 周期だけ実行していたとみなされ、その間の状態は分からず、「time between samples」の待機となります。perf record --switch-events で記録されます。",
+  "imported-waits-without-stacks": "ファイルからはスレッドが CPU を離れた時刻は分かりますが、コードの位置は分かりません。perf record -a -e sched:sched_switch で記録されます。",
+  "imported-without-wakers": "ファイルからは、誰が待機を終わらせたか、起床したスレッドがどれだけ CPU を待ったかは分かりません。perf record -a -e sched:sched_waking で記録されます。",
+  "imported-arrivals-unseen": "スレッドが CPU に戻った時刻が {count} 件でファイルから分からず、そこでは CPU 外の時間が長すぎます。perf は個別のプログラムのスイッチを、スレッドが離れるときにしか記録しません。--switch-events か -a では両方が記録されます。",
+  "imported-stack-copies": "ファイルにはスタックのコピー (--call-graph dwarf) があり、これはたどられません。プログラムについてはサンプルされた関数だけが分かります。--call-graph fp ではすべての呼び出し元が分かります。",
+  "imported-events-unused": "ファイルのイベントのうち、結果に含まれないもの: {events}。",
+  "imported-cut": "ファイルは、perf が強制終了されたときのように途中で終わっています。結果にはそれまでに書かれたものがあります。",
   "packed-without": "この結果をパックしたとき、次のテキストは除かれました (空です): {parts}。",
 };
 
