@@ -1,6 +1,6 @@
 //! `dwell import`: a result of what another profiler recorded.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -54,7 +54,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode> {
 }
 
 fn fill(source: PerfSource, folder: &ResultFolder, kernel: &KernelSymbols, args: &ImportArgs) -> Result<()> {
-    let symbols = || File::open(kernel.files().kallsyms).ok();
+    let symbols = || dwell_files::open_regular(&kernel.files().kallsyms).ok();
     let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default();
     dwell_import::import(source, folder, symbols, boot_id.trim()).map_err(|error| explain(error, args))?;
     let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel };
