@@ -1,6 +1,5 @@
 //! `dwell import`: a result of what another profiler recorded.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,7 +15,6 @@ use crate::terminal;
 
 /// What the numbered folders of imported results end with.
 const SUFFIX: &str = "im";
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Imports the file that the command line names.
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {
@@ -55,8 +53,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode> {
 
 fn fill(source: PerfSource, folder: &ResultFolder, kernel: &KernelSymbols, args: &ImportArgs) -> Result<()> {
     let symbols = || dwell_files::open_regular(&kernel.files().kallsyms).ok();
-    let boot_id = fs::read_to_string(BOOT_ID).unwrap_or_default();
-    dwell_import::import(source, folder, symbols, boot_id.trim()).map_err(|error| explain(error, args))?;
+    dwell_import::import(source, folder, symbols, &dwell_capture::boot_id()).map_err(|error| explain(error, args))?;
     let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel };
     let trace = finalize::run_on(folder, &naming, args.quiet)?;
     if !args.quiet {
