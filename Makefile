@@ -19,7 +19,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-fibers bench-start clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-fibers bench-start bench-hooks clean
 
 all: build samples
 
@@ -234,6 +234,14 @@ bench:
 	scripts/install-deps.sh bench
 	$(MAKE) --no-print-directory build
 	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
+
+# What each BPF hook takes, by part, in a section of docs/benchmarks.md; ten minutes. BENCH_HOOKS='--only OWNER' leaves out that part
+# only, and `make bench-hooks HOOKS_OUTPUT=` prints the section: for a commit that changes a hook.
+HOOKS_OUTPUT ?= docs/benchmarks.md
+bench-hooks: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/hooks.py --dwell $(DWELL) --target $(abspath $(TARGET)) \
+		$(if $(HOOKS_OUTPUT),--output $(HOOKS_OUTPUT)) $(BENCH_HOOKS)
 
 # What ITT calls cost, what is lost under load, and how much longer inference takes; two minutes. ITT_PEERS="--peer
 # NAME=LIBRARY" puts others beside it.

@@ -1,7 +1,7 @@
 /*
  * A contended lock: four threads pass a token through one mutex and condition variable; every hand-over wakes three
  * threads that then contend for the mutex.
- *   contended ROUNDS
+ *   contended ROUNDS [DEPTH]      DEPTH calls around each, for longer stacks
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,6 +15,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t handed_over = PTHREAD_COND_INITIALIZER;
 static long rounds;
+static int depth;
 static int turn;
 
 static __attribute__((noinline)) void work(int amount)
@@ -35,10 +36,19 @@ static __attribute__((noinline)) void critical(int id)
 	pthread_mutex_unlock(&mutex);
 }
 
+static __attribute__((noinline)) void call(int id, int deeper)
+{
+	if (deeper)
+		call(id, deeper - 1);
+	else
+		critical(id);
+	__asm__ volatile(""); /* no jump in place of the call */
+}
+
 static void *worker(void *argument)
 {
 	for (long i = 0; i < rounds; i++) {
-		critical(*(int *)argument);
+		call(*(int *)argument, depth);
 		work(200);
 	}
 	return NULL;
@@ -52,6 +62,7 @@ int main(int argc, char **argv)
 	int ids[THREADS];
 
 	rounds = argc > 1 ? atol(argv[1]) : 8000;
+	depth = argc > 2 ? atoi(argv[2]) : 0;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int i = 0; i < THREADS; i++) {
 		ids[i] = i;

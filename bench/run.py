@@ -253,6 +253,13 @@ def prepare() -> None:
         subprocess.run(["mount", "-t", "tracefs", "nodev", str(tracing)], check=False)
 
 
+def kept(document: str, made: list[str]) -> list[str]:
+    """The sections of the old document that are made otherwise, such as by `make bench-hooks`."""
+    headings = {line for line in made if line.startswith("## ")}
+    sections = [f"## {section.rstrip()}\n" for section in document.split("\n## ")[1:]]
+    return [section for section in sections if section.splitlines()[0] not in headings]
+
+
 HEADER = """# What Dwell costs
 
 Made by `make bench`{scale} on {machine}; do not edit. Figures are medians of {rounds}
@@ -278,6 +285,7 @@ def main() -> None:
     lines += slow_downs([tool for tool in tools(dwell) if tool.available()], options.scale, options.rounds)
     lines += sustained(dwell, options.scale)
     lines += large_result(dwell, options.scale)
+    lines += kept(options.output.read_text() if options.output.exists() else "", "\n".join(lines).splitlines())
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text("\n".join(lines).rstrip() + "\n")
     print(f"wrote {options.output}")

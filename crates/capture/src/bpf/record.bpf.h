@@ -13,6 +13,7 @@
 #include "wire.h"  /* the records, struct control; build.rs makes it of crates/wire */
 #include "model.h" /* losses, codes, system calls; build.rs makes it of crates/model */
 #include "checked.bpf.h"
+#include "part.bpf.h"
 #include "unwind.h"
 
 #define DELAYED_SIGNALS 4 /* signal handlers within one another; a power of two */

@@ -218,13 +218,13 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 space = task->mm->start_stack, python, key, told;
 
-	if (!scratch)
+	if (!HAS(STACK) || !scratch)
 		return 0;
 	scratch->stack.flags = 0;
 	unwind_begin(scratch, regs);
-	python = take_python_frames(task, thread, space);
+	python = HAS(PYTHON) ? take_python_frames(task, thread, space) : 0;
 	told = (space ^ python) + generation();
-	key = unwind_recall(scratch, memory, told);
+	key = HAS(RECALL) ? unwind_recall(scratch, memory, told) : 0;
 	if (key)
 		return key;
 	if (unwind_walk(tgid_of(task), scratch) <= 0) {

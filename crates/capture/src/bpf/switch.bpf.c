@@ -27,12 +27,12 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct record_switch *record;
 	u32 state = preempt ? 0 : left_state(ctx, prev);
 
-	if (!control || control->paused)
+	if (!HAS(EVERYTHING) || !control || control->paused)
 		return 0;
 	if (!out) {
 		u64 ran_ns = prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime;
 
-		if (prev->pid && ran_ns >= SHORT)
+		if (HAS(RIVALS) && prev->pid && ran_ns >= SHORT)
 			note_slice(prev->tgid, ran_ns, bpf_ktime_get_ns());
 		TEST_ALONE(in);
 		if (!in)
@@ -45,7 +45,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (out) {
 		u64 runtime_ns = prev->se.sum_exec_runtime;
 
-		begin_slices(record->h.time_ns);
+		if (HAS(RIVALS))
+			begin_slices(record->h.time_ns);
 		if (out->running_since_ns) {
 			out->runtime_base_ns = runtime_ns - (record->h.time_ns - out->running_since_ns);
 			out->running_since_ns = 0;
@@ -62,11 +63,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		} else {
 			record->user_stack = take_user_stack(prev, out, last_stack(prev, state ? LEAVING : WAKING));
 			if (record->syscall == SYSCALL_FUTEX && state && !(state & STATE_STOPPED)) {
-				if (is_same_call(prev, out, record->object, record->detail))
+				if (HAS(SAME_CALL) && is_same_call(prev, out, record->object, record->detail))
 					record->flags |= SWITCH_SAME_CALL;
-				if (python_gil(prev, out, record->object, &record->holder_tid))
+				if (HAS(GIL) && python_gil(prev, out, record->object, &record->holder_tid))
 					record->flags |= SWITCH_GIL;
-				else if (!is_for_java_lock(control, prev, record))
+				else if (!(HAS(JAVA) && is_for_java_lock(control, prev, record)) && HAS(OWNER))
 					record->owner = lock_owner(record->object, record->detail);
 			}
 			if (record->syscall == SYSCALL_FLOCK || record->syscall == SYSCALL_FCNTL) {
@@ -77,13 +78,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		}
 	}
 	if (in) {
-		if (!(in->mode & THREAD_LAUNCHING))
+		if (HAS(RIVALS) && !(in->mode & THREAD_LAUNCHING))
 			note_rivals(ready_since(in), record->h.time_ns);
 		if (in->on_cpu)
 			write_unseen_out(next, in);
 		set_in(record, next, in);
 		note_urgency(next);
 	}
-	write_record(record, sizeof(*record), SWITCHES_LOST);
+	if (HAS(RECORD))
+		write_record(record, sizeof(*record), SWITCHES_LOST);
 	return 0;
 }

@@ -70,7 +70,7 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 		record->flags |= SWITCH_IOWAIT;
 	if (state == 0)
 		return;
-	if (lacks_memory(task, record->syscall < 0))
+	if (HAS(MEMORY_LIMIT) && lacks_memory(task, record->syscall < 0))
 		record->flags |= SWITCH_MEMORY_LIMIT;
 	if (state & STATE_STOPPED) {
 		struct thread *first = recorded(task->group_leader);
@@ -78,7 +78,7 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 		record->object = first ? first->stop : 0;
 		return;
 	}
-	if (record->syscall >= 0)
+	if (HAS(OBJECT) && record->syscall >= 0)
 		find_wait_target(task, thread, record->syscall, current, target);
 	record->object = target->object;
 	record->detail = target->detail;

@@ -37,15 +37,15 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct thread *thread = recorded(task), *waker;
 	struct control *control = controls();
 
-	if (!thread || !control || control->paused)
+	if (!HAS(EVERYTHING) || !thread || !control || control->paused)
 		return 0;
 	thread->wake_time_ns = bpf_ktime_get_ns();
 	thread->waker_tid = tid_of(current);
 	thread->waker_cpu = bpf_get_smp_processor_id();
-	thread->waker_context = waker_context(current, control);
+	thread->waker_context = HAS(WAKER) ? waker_context(current, control) : WAKER_TASK;
 	thread->waker_syscall = -1;
 	thread->waker_stack = 0;
-	if (was_held_by_quota(task, thread->out_time_ns, thread->wake_time_ns))
+	if (HAS(WAKER) && was_held_by_quota(task, thread->out_time_ns, thread->wake_time_ns))
 		thread->waker_context = WAKER_IO_QUOTA;
 	if (thread->waker_context == WAKER_SOFTIRQ && in_call_on_loopback(current, current_syscall(current)))
 		thread->waker_context = WAKER_TASK;

@@ -1,7 +1,7 @@
 //! The guard over what hooks cost: no hook, and no function that hooks call, has more than 1 % more BPF instructions than
 //! `crates/capture/hook-instructions.txt` says, unless that file is renewed in the same commit, where a reviewer sees it.
 //!
-//! Counts what clang made, so that it runs on any machine; it does not measure time.
+//! Counts what clang made, so that it runs on any machine; `make bench-hooks` measures time.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::loading::FAMILIES;
 
 const FILE: &str = "crates/capture/hook-instructions.txt";
 const HINT: &str = "hint: `UPDATE=1 cargo test -p dwell-capture --lib hook_instructions` or `make generate` renews \
-    crates/capture/hook-instructions.txt";
+    crates/capture/hook-instructions.txt; `make bench-hooks` measures what a hook takes, for the commit's text";
 const BYTES_PER_INSTRUCTION: u64 = 8;
 /// A count that moved by less than this share needs no new file.
 const TOLERATED_PERCENT: u64 = 1;
@@ -106,6 +106,7 @@ fn differences(known: &Counts, now: &Counts) -> Vec<String> {
 fn no_hook_grows_unseen() {
     let (compiler, now) = (compiler(), merged(&counts()));
     let (made_by, known) = read(&dwell_generated::known(FILE, &text_of(&compiler, &now)));
+    assert!(!known.is_empty(), "\n{FILE} is missing or names no hook\n{HINT}\n");
     if made_by != compiler {
         eprintln!("not compared: {FILE} counts what clang {made_by} makes, and this is clang {compiler}");
         return;
