@@ -87,6 +87,11 @@ impl Attribute {
         self.ty == TYPE_TRACEPOINT
     }
 
+    /// Whether samples are taken of some of its events only, as `-F` asks of tracepoints, too.
+    pub fn takes_some_only(&self) -> bool {
+        self.flags & FLAG_FREQUENCY != 0 || self.period_or_frequency > 1
+    }
+
     /// Whether it never happens: perf opens one to get records of mappings by it.
     pub fn is_idle(&self) -> bool {
         self.ty == TYPE_SOFTWARE && self.config == SOFTWARE_DUMMY

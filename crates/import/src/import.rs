@@ -14,7 +14,8 @@ use crate::raw_trace::RawTrace;
 use crate::records::{RawRecord, RecordReader, kind};
 use crate::sample;
 use crate::sources::PerfSource;
-use crate::translate::{Tally, Translator};
+use crate::tally::Tally;
+use crate::translate::Translator;
 
 /// The name of this source of records in a manifest.
 const SOURCE: &str = "perf.data";
@@ -153,7 +154,9 @@ fn manifest(description: &Description, tally: &Tally, events: u64, written_at: f
 /// What the file cannot tell.
 fn notices(plan: &Plan, tally: &Tally, is_cut: bool) -> Vec<Notice> {
     let mut notices = vec![notice!(IMPORTED_FROM_PERF)];
-    if !plan.has_switches() {
+    if plan.samples_switches {
+        notices.push(notice!(IMPORTED_SWITCHES_SAMPLED));
+    } else if !plan.has_switches() {
         notices.push(notice!(IMPORTED_SAMPLES_ONLY));
     } else if !plan.traces_switches {
         notices.push(notice!(IMPORTED_WAITS_WITHOUT_STACKS));

@@ -7,6 +7,7 @@
 //! makes Dwell's records of them. Nothing in it is trusted; each size is checked, and memory is bounded.
 
 mod attribute;
+mod cpus;
 mod cursor;
 mod description;
 mod error;
@@ -21,6 +22,7 @@ mod records;
 mod sample;
 mod sampling;
 mod sources;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -45,6 +45,8 @@ pub struct Plan {
     meanings: Vec<Meaning>,
     /// It has sched_switch.
     pub traces_switches: bool,
+    /// It has some of the switches only, which tell nothing (`-F` samples tracepoints, too).
+    pub samples_switches: bool,
     /// It has records of switches (`--switch-events`).
     pub records_switches: bool,
     /// It tells when threads are woken.
@@ -66,10 +68,12 @@ impl Plan {
         let meanings: Vec<Meaning> = events.iter().map(|event| meaning(event, clock, description)).collect();
         let has = |is: fn(&Meaning) -> bool| meanings.iter().any(is);
         let unused = |(number, meaning): (usize, &Meaning)| {
-            (*meaning == Meaning::Other && !events[number].is_idle()).then(|| description.event_name(number))
+            let is_told = events[number].is_idle() || is_switch(&events[number], description);
+            (*meaning == Meaning::Other && !is_told).then(|| description.event_name(number))
         };
         let mut plan = Self {
             traces_switches: has(|meaning| matches!(meaning, Meaning::Switches(_))),
+            samples_switches: events.iter().any(|event| is_switch(event, description) && event.takes_some_only()),
             records_switches: events.iter().any(Attribute::records_switches),
             tells_wakes: has(|meaning| matches!(meaning, Meaning::Wakes(_))),
             copies_stacks: events.iter().any(|event| event.has(part::STACK_USER)),
@@ -105,9 +109,13 @@ impl Plan {
     }
 }
 
+fn is_switch(event: &Attribute, description: &Description) -> bool {
+    event.is_tracepoint() && description.formats.of(event.config).is_some_and(|format| format.name == "sched_switch")
+}
+
 fn meaning(event: &Attribute, clock: Option<&Attribute>, description: &Description) -> Meaning {
     if event.is_tracepoint() {
-        let format = description.formats.of(event.config);
+        let format = description.formats.of(event.config).filter(|_| !event.takes_some_only());
         return format.and_then(of_tracepoint).unwrap_or(Meaning::Other);
     }
     let is_clock = clock.is_some_and(|clock| clock.counts_as(event)) && (event.is_clock() || event.is_of_processor());

@@ -27,20 +27,25 @@ fn words(words: &[u64]) -> Vec<u8> {
 }
 
 /// An event with one id.
-fn event(ty: u32, config: u64, id: u64) -> Vec<u8> {
+fn event(ty: u32, config: u64, id: u64, period: u64) -> Vec<u8> {
     let mut body = ty.to_le_bytes().to_vec();
     body.extend_from_slice(&64u32.to_le_bytes());
-    body.extend(words(&[config, 1_000_000, PARTS, 0, SAMPLE_ID_ALL, 0, 0, id]));
+    body.extend(words(&[config, period, PARTS, 0, SAMPLE_ID_ALL, 0, 0, id]));
     record(kind::HEADER_ATTRIBUTE, 0, &body)
 }
 
 fn pipe(records: &[Vec<u8>]) -> Vec<u8> {
+    pipe_with_each(1, records)
+}
+
+/// The same, with a sample for each `period`th event of a tracepoint.
+fn pipe_with_each(period: u64, records: &[Vec<u8>]) -> Vec<u8> {
     let formats = section(&[SWITCH, WAKING]);
     let mut bytes = b"PERFILE2".to_vec();
     bytes.extend(words(&[16]));
-    bytes.extend(event(1, 0, CLOCK));
-    bytes.extend(event(2, 7, SWITCHES));
-    bytes.extend(event(2, 8, WAKES));
+    bytes.extend(event(1, 0, CLOCK, 1_000_000));
+    bytes.extend(event(2, 7, SWITCHES, period));
+    bytes.extend(event(2, 8, WAKES, period));
     bytes.extend(record(kind::HEADER_TRACING_DATA, 0, &(formats.len() as u32).to_le_bytes()));
     bytes.extend(formats);
     bytes.extend(records.concat());
@@ -86,7 +91,11 @@ fn imported(bytes: &[u8]) -> Result<(Manifest, Switches), Error> {
     let folder = ResultFolder::create(&folder.path().join("result")).expect("a result");
     let source = PerfSource::of_pipe(Box::new(Cursor::new(bytes.to_vec())))?;
     import(source, &folder, || None::<Empty>, "")?;
-    let mut reader = SpoolReader::open(&folder.spool()?, Stream::Events)?;
+    Ok((folder.manifest()?, switches(&folder, Stream::Events)?))
+}
+
+fn switches(folder: &ResultFolder, stream: Stream) -> Result<Switches, Error> {
+    let mut reader = SpoolReader::open(&folder.spool()?, stream)?;
     let (mut chunk, mut found) = (Vec::new(), Vec::new());
     while reader.next_chunk(&mut chunk).is_some() {
         found.extend(Records::new(&chunk).filter_map(|record| match record {
@@ -97,7 +106,16 @@ fn imported(bytes: &[u8]) -> Result<(Manifest, Switches), Error> {
             _ => None,
         }));
     }
-    Ok((folder.manifest()?, found))
+    Ok(found)
+}
+
+/// Switches that the import found out about later: where threads were before the first one, and arrivals that nothing told.
+fn found_later(bytes: &[u8]) -> Switches {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = ResultFolder::create(&folder.path().join("result")).expect("a result");
+    let source = PerfSource::of_pipe(Box::new(Cursor::new(bytes.to_vec()))).expect("a source");
+    import(source, &folder, || None::<Empty>, "").expect("an import");
+    switches(&folder, Stream::Meta).expect("switches")
 }
 
 fn two_threads() -> Vec<Vec<u8>> {
@@ -119,6 +137,22 @@ fn switches_have_states_and_wakers() {
     assert_eq!(switches, [(1000, 11, 1, 12, 0, 0), (2000, 12, 0, 11, 12, 1500), (3000, 0, 0, 12, 0, 0)]);
     assert_eq!((manifest.start_ns, manifest.end_ns, manifest.events), (1000, 3000, 4));
     assert_eq!(manifest.losses, []);
+}
+
+#[test]
+fn who_comes_first_was_off_the_cpus_before() {
+    assert_eq!(found_later(&pipe(&two_threads())), [(1000, 12, 1, 0, 0, 0)]);
+    // Of 12 nothing was known when it came: it did when the other one left.
+    let stranger = [named(11, b"one"), switched(1000, 11, 1, 12), switched(2000, 12, 1, 11)];
+    assert_eq!(found_later(&pipe(&stranger)), [(1000, 12, 1, 0, 0, 0), (1000, 0, 0, 12, 0, 0)]);
+}
+
+#[test]
+fn some_of_the_switches_tell_nothing() {
+    let (manifest, switches) = imported(&pipe_with_each(100, &two_threads())).expect("an import");
+    assert!(switches.is_empty(), "{switches:?}");
+    let told: Vec<&str> = manifest.notices.iter().map(|notice| notice.id.as_str()).collect();
+    assert!(told.contains(&"imported-switches-sampled") && !told.contains(&"imported-samples-only"), "{told:?}");
 }
 
 #[test]

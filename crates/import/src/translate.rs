@@ -11,6 +11,7 @@ use dwell_store::raw::wire::{
     ThreadNewRecord, kind as raw_kind, switch_flag, waker_context,
 };
 
+use crate::cpus::{Cpus, Occupant};
 use crate::cursor::{Cursor, until_zero};
 use crate::description::Description;
 use crate::error::Error;
@@ -22,6 +23,7 @@ use crate::raw_trace::RawTrace;
 use crate::records::kind;
 use crate::sample::{self, Chain, Sample, Stamp};
 use crate::sampling;
+use crate::tally::Tally;
 use crate::threads::{KnownThreads, Place, name};
 
 const NOBODY: u32 = u32::MAX;
@@ -49,33 +51,13 @@ struct Wake {
     stack: u64,
 }
 
-/// What a file left open.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// First and last time, by perf's clock, ns.
-    pub first_ns: u64,
-    /// The last one.
-    pub last_ns: u64,
-    /// Records that perf lost.
-    pub lost: u64,
-    /// Records that are cut or make no sense.
-    pub unreadable: u64,
-    /// Threads ran again, and nothing told when they came back.
-    pub arrivals_unseen: u64,
-    /// Shortest period of samples, ns; 0 without any.
-    pub period_ns: u64,
-    /// Highest CPU number, plus one.
-    pub cpus: u32,
-    /// Where the kernel lay.
-    pub kernel: Option<KernelPlace>,
-}
-
 /// Makes records.
 pub struct Translator<'d> {
     description: &'d Description,
     plan: &'d Plan,
     trace: RawTrace,
     threads: KnownThreads,
+    cpus: Cpus,
     wakes: HashMap<u32, Wake>,
     maps: Vec<(MapHeader, Vec<u8>)>,
     tally: Tally,
@@ -89,6 +71,7 @@ impl<'d> Translator<'d> {
             plan,
             trace,
             threads: KnownThreads::default(),
+            cpus: Cpus::default(),
             wakes: HashMap::new(),
             maps: Vec::new(),
             tally: Tally::default(),
@@ -187,13 +170,12 @@ impl<'d> Translator<'d> {
         }
         self.tell(tid, tgid)?;
         let (user_stack, kernel_stack) = self.stacks(sample.stamp, chain)?;
-        let thread = self.threads.of(tid, tgid);
-        if !self.plan.has_switches() {
+        if self.plan.has_switches() {
+            self.is_on_cpu(tid, self.cpus.on(cpu))?;
+        } else {
             let since_ns = time_ns.saturating_sub(period_ns).max(self.tally.first_ns);
+            let thread = self.threads.of(tid, tgid);
             sampling::run_until(&mut self.trace, (tid, thread), cpu, (since_ns, time_ns))?;
-        } else if thread.place == Place::OffCpu {
-            self.tally.arrivals_unseen += 1;
-            thread.place = Place::OnCpu;
         }
         let sample = SampleRecord {
             h: header(raw_kind::SAMPLE, tid, time_ns),
@@ -222,6 +204,7 @@ impl<'d> Translator<'d> {
         };
         let state = fields.state.number(sample.raw).unwrap_or(0) as u32 & STATES;
         let stamp = Stamp { tid: out, ..sample.stamp };
+        let before = self.cpus.switch(stamp.cpu, Occupant { tid: next, since_ns: stamp.time_ns });
         let mut record = SwitchRecord {
             h: header(raw_kind::SWITCH, 0, stamp.time_ns),
             cpu: stamp.cpu,
@@ -230,6 +213,7 @@ impl<'d> Translator<'d> {
         };
         if out != 0 {
             self.tell(out, stamp.tgid)?;
+            self.is_on_cpu(out, before)?;
             if state & ENDED != 0 {
                 self.end(out, stamp.time_ns)?;
             } else {
@@ -240,6 +224,7 @@ impl<'d> Translator<'d> {
         // Of a single program's threads perf tells when they leave only: others than those are strangers.
         if next != 0 && self.threads.find(next).is_some() {
             self.tell(next, 0)?;
+            self.was_off_cpu(next)?;
             self.arrive(&mut record, next);
         }
         self.write_switch(&record)
@@ -264,6 +249,7 @@ impl<'d> Translator<'d> {
             ..SwitchRecord::zeroed()
         };
         if !leaves {
+            self.was_off_cpu(stamp.tid)?;
             self.arrive(&mut record, stamp.tid);
         } else if self.threads.of(stamp.tid, stamp.tgid).ends_ns.is_some() {
             self.end(stamp.tid, stamp.time_ns)?;
@@ -274,10 +260,42 @@ impl<'d> Translator<'d> {
         self.write_switch(&record)
     }
 
-    fn depart(&mut self, record: &mut SwitchRecord, tid: u32, state: u32) {
+    /// The thread runs now. Where nothing told that it came, it was the one that came to its CPU last, or it runs since the
+    /// beginning, if nobody came there before.
+    fn is_on_cpu(&mut self, tid: u32, occupant: Option<Occupant>) -> Result<(), Error> {
+        let place = self.threads.of(tid, 0).place;
+        if place == Place::OnCpu || (place == Place::Unknown && occupant.is_none()) {
+            self.threads.of(tid, 0).place = Place::OnCpu;
+            return Ok(());
+        }
+        self.was_off_cpu(tid)?;
+        let Some(Occupant { since_ns, .. }) = occupant.filter(|occupant| occupant.tid == tid) else {
+            self.tally.arrivals_unseen += 1;
+            self.threads.of(tid, 0).place = Place::OnCpu;
+            return Ok(());
+        };
+        let h = header(raw_kind::SWITCH, 0, since_ns);
+        let mut record = SwitchRecord { h, syscall: -1, ..SwitchRecord::zeroed() };
+        self.arrive(&mut record, tid);
+        self.trace.once(since_ns, |records| records.fixed(&record))
+    }
+
+    /// The thread was off its CPU until now: of one that nothing has told of before, from the beginning on.
+    fn was_off_cpu(&mut self, tid: u32) -> Result<(), Error> {
         let thread = self.threads.of(tid, 0);
-        self.tally.arrivals_unseen += u64::from(thread.place == Place::OffCpu);
+        if thread.place != Place::Unknown {
+            return Ok(());
+        }
         thread.place = Place::OffCpu;
+        let first_ns = self.tally.first_ns;
+        let h = header(raw_kind::SWITCH, tid, first_ns);
+        let (flags, syscall) = (switch_flag::SEEDED, i32::from(UNSEEN));
+        let record = SwitchRecord { h, state: WAITS, flags, syscall, ..SwitchRecord::zeroed() };
+        self.trace.once(first_ns, |records| records.fixed(&record))
+    }
+
+    fn depart(&mut self, record: &mut SwitchRecord, tid: u32, state: u32) {
+        self.threads.of(tid, 0).place = Place::OffCpu;
         self.wakes.remove(&tid);
         record.h.tid = tid;
         // A parked or idle thread of the kernel's waits, too.

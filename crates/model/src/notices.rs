@@ -299,6 +299,9 @@ notices! {
     IMPORTED_SAMPLES_ONLY = "imported-samples-only",
         "The file has samples only: a thread is taken to run for one period before each, and what it did in between is not known, and stands as a wait for \"time between samples\"; perf record --switch-events records that.",
         "ファイルにはサンプルしかありません。スレッドは各サンプルの前の 1 周期だけ実行していたとみなされ、その間の状態は分からず、「time between samples」の待機となります。perf record --switch-events で記録されます。";
+    IMPORTED_SWITCHES_SAMPLED = "imported-switches-sampled",
+        "The file has some of the context switches only, which tell nothing, as -F and -c ask of every event: perf record -a -e cpu-clock -e sched:sched_switch without them records all. What a thread did between its samples is not known, and stands as a wait for \"time between samples\".",
+        "ファイルにはコンテキスト・スイッチの一部しかなく、何も分かりません (-F と -c はすべてのイベントに適用されます)。それらを指定しない perf record -a -e cpu-clock -e sched:sched_switch ではすべてが記録されます。サンプルの間の状態は分からず、「time between samples」の待機となります。";
     IMPORTED_WAITS_WITHOUT_STACKS = "imported-waits-without-stacks",
         "The file tells when threads left their CPUs, but not where in the code: perf record -a -e sched:sched_switch records that.",
         "ファイルからはスレッドが CPU を離れた時刻は分かりますが、コードの位置は分かりません。perf record -a -e sched:sched_switch で記録されます。";

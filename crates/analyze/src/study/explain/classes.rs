@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dwell_model::{ObjectType, Outcome, Reason, StackId, Syscall, ThreadId};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::sends;
@@ -266,11 +266,15 @@ impl<'n, 't> Classes<'n, 't> {
             _ => {}
         }
         let is_file = kind == ObjectType::Stream && name.starts_with('/') && !name.starts_with("/dev/");
+        if key.syscall() == BETWEEN_SAMPLES {
+            return Known(Idle); // nothing is known of it
+        }
         if name.contains("JVM safepoint") || (in_call && !calls(LISTENS)) || (is_file && calls(READS)) {
             return Known(Demand);
         }
-        if kind == ObjectType::Unknown && !in_call {
-            return Known(if key.reason() == Some(Reason::Waiting) { Demand } else { Idle });
+        if kind == ObjectType::Unknown && !in_call && key.syscall() != UNSEEN {
+            let faults = key.reason() == Some(Reason::Waiting) && !is_of_kernel(self.trace, key.stack());
+            return Known(if faults { Demand } else { Idle });
         }
         if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
             return Known(Demand);
@@ -407,6 +411,13 @@ fn waker_of(key: &EventKey) -> Option<usize> {
 /// Whether a key's call is one of these.
 fn calls(key: &EventKey, names: &[&str]) -> bool {
     key.syscall() >= 0 && names.contains(&Syscall::name_of(key.syscall()).as_ref())
+}
+
+/// Whether a stack is one of a thread of the kernel, which has no program: what it waits for is work.
+fn is_of_kernel(trace: &Trace, stack: StackId) -> bool {
+    let outermost = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get()).last();
+    let frame = outermost.and_then(|row| trace.stacks.frame[row].get());
+    frame.is_some_and(|frame| trace.frames.kernel[frame])
 }
 
 /// Whether a set has a socket that asks others: one that connected, of this machine or to another one.

@@ -81,6 +81,21 @@ fn a_quota_or_limit_that_made_a_wait_is_its_cause() {
 }
 
 #[test]
+fn a_thread_of_the_kernel_waits_for_work_and_one_of_the_program_for_a_page() {
+    for (in_kernel, idle) in [(true, 4), (false, 0)] {
+        let mut trace = trace("a: #xxxx#");
+        trace.frames.kernel.fill(in_kernel);
+        let unknown = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Futex.code()).unwrap();
+        trace.objects.kind[unknown] = ObjectType::Unknown.code();
+        trace.off_cpu.syscall.fill(-1);
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        assert_eq!(explain(&fold).whole().idle_ns / CELL, idle);
+    }
+}
+
+#[test]
 fn what_the_threads_of_a_file_system_write_is_the_devices() {
     for (call, kind) in [(74, CauseKind::Device), (2, CauseKind::Outside)] {
         let mut trace = trace("a: #mmmm#");
