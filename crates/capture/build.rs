@@ -22,6 +22,7 @@ const PROGRAMS: &[&str] = &[
     "io_quota",
     "sample",
     "snapshot",
+    "sums",
     "task_probe",
     "stitch",
     "creation",

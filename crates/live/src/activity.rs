@@ -65,6 +65,17 @@ pub struct Interval {
     pub threads: Vec<ThreadActivity>,
     /// Threads that ended in it: what they did since the snapshot before is not known.
     pub ended: u64,
+    /// Where the kernel summed all waits: what it had no place for. `None`: waits are as seen at the snapshots.
+    pub summed: Option<SumLosses>,
+}
+
+/// What sums of the kernel had no place for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SumLosses {
+    /// Waits.
+    pub waits: u64,
+    /// How long they were, ns.
+    pub wait_ns: u64,
 }
 
 /// Adds up snapshots.
@@ -135,6 +146,7 @@ impl Activity {
             snapshots: self.snapshots,
             threads,
             ended: self.ended,
+            summed: None,
         };
         (self.begin_ns, self.snapshots, self.ended) = (self.last_ns, 0, 0);
         self.threads.values_mut().for_each(|watched| watched.seen = 0);

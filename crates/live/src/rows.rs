@@ -179,7 +179,7 @@ mod tests {
             thread(1, 3, 0, &[(WaitKind::Lock, 128, 200)]),
             thread(2, 2, 50, &[(WaitKind::Sleep, 0, 400)]),
         ];
-        Interval { length_ns: 1000, snapshots: 2, threads, ended: 0 }
+        Interval { length_ns: 1000, snapshots: 2, threads, ended: 0, summed: None }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod object;
 mod snapshot;
 mod socket;
 mod stack;
+mod sums;
 mod switch;
 mod thread;
 mod unwind;
@@ -37,6 +38,7 @@ pub use object::*;
 pub use snapshot::*;
 pub use socket::*;
 pub use stack::*;
+pub use sums::*;
 pub use switch::*;
 pub use thread::*;
 pub use unwind::*;
@@ -51,6 +53,7 @@ const CONSTANTS: &[&[Constant]] = &[
     socket::CONSTANTS,
     control::CONSTANTS,
     linux::CONSTANTS,
+    sums::CONSTANTS,
     unwind::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
@@ -64,6 +67,7 @@ const ENUMS: &[&[Enum]] = &[
     fiber::ENUMS,
     machine::ENUMS,
     snapshot::ENUMS,
+    sums::ENUMS,
     control::ENUMS,
     unwind::ENUMS,
     unwind::CODES,
@@ -80,6 +84,7 @@ const RECORDS: &[&[Record]] = &[
     fiber::RECORDS,
     machine::RECORDS,
     snapshot::RECORDS,
+    sums::RECORDS,
     control::RECORDS,
     java::RECORDS,
     unwind::RECORDS,

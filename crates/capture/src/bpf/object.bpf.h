@@ -8,8 +8,7 @@
 
 #include "file.bpf.h"
 #include "path.bpf.h"
-
-#define DWELL_SYSCALLS 512
+#include "task_state.bpf.h"
 
 /* The enum syscall_class of each system call, as the model crate's table says. */
 struct {

@@ -33,6 +33,16 @@ __noinline u32 own_id(u64 address)
 	return BPF_CORE_READ(id, ns, ns.inum) == scope.pid_namespace ? BPF_CORE_READ(id, nr) : 0;
 }
 
+/* The number of a thread, or of its process, in Dwell's namespace; 0 = it has none there. */
+static __always_inline u32 own_number(struct task_struct *task, bool of_process)
+{
+	if (!scope.pid_level)
+		return of_process ? task->tgid : task->pid;
+	if (of_process)
+		return own_id((u64)BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+	return own_id((u64)BPF_CORE_READ(task, thread_pid));
+}
+
 /* Before Linux 6.18 a number, then a set of bits (mm_flags_t); the lowest two tell. */
 struct mm_struct___number {
 	unsigned long flags;

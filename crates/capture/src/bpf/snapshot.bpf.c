@@ -33,16 +33,6 @@ static __always_inline void read_call(struct task_struct *task, struct task_snap
 	snapshot->arguments[2] = regs.dx;
 }
 
-/* The number of a thread, or of its process, in Dwell's namespace; 0 = it has none there. */
-static __always_inline u32 number(struct task_struct *task, bool of_process)
-{
-	if (!scope.pid_level)
-		return of_process ? task->tgid : task->pid;
-	if (of_process)
-		return own_id((u64)BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
-	return own_id((u64)BPF_CORE_READ(task, thread_pid));
-}
-
 SEC("iter/task")
 int snapshot(struct bpf_iter__task *ctx)
 {
@@ -51,10 +41,10 @@ int snapshot(struct bpf_iter__task *ctx)
 
 	if (!task || task->exit_state)
 		return 0;
-	snapshot.tid = number(task, false);
+	snapshot.tid = own_number(task, false);
 	if (!snapshot.tid || !is_in_scope(task))
 		return 0;
-	snapshot.pid = number(task, true);
+	snapshot.pid = own_number(task, true);
 	snapshot.started_ns = task->start_time;
 	snapshot.running_ns = task->se.sum_exec_runtime;
 	if (bpf_core_field_exists(task->sched_info.run_delay))

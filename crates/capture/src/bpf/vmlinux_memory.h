@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * The kernel types that tell how much memory a control group and a process use: see vmlinux.h.
+ * The kernel types that tell which control group a process is in, and how much memory both use: see vmlinux.h.
  */
 #ifndef DWELL_VMLINUX_MEMORY_H
 #define DWELL_VMLINUX_MEMORY_H
@@ -15,8 +15,17 @@ enum cgroup_subsys_id {
 	memory_cgrp_id = 4,
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
 struct css_set {
 	struct cgroup_subsys_state *subsys[1];
+	struct cgroup *dfl_cgrp;
 };
 
 struct percpu_counter {

@@ -16,7 +16,7 @@ use libbpf_rs::{
 };
 
 use dwell_model::{Notice, notice};
-use dwell_wire::Scope;
+use dwell_wire::{MOST_SUMS, Scope, SumKey, SumValue};
 
 use crate::error::{Error, Result};
 use crate::kernel::btf::{self, KernelTypes};
@@ -36,7 +36,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 19] = [
+pub static FAMILIES: [(&str, &[u8]); 20] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -46,6 +46,7 @@ pub static FAMILIES: [(&str, &[u8]); 19] = [
     family!("io_quota"),
     family!("sample"),
     family!("snapshot"),
+    family!("sums"),
     family!("task_probe"),
     family!("stitch"),
     family!("creation"),
@@ -188,6 +189,9 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &S
         if name == "rings" {
             map.set_max_entries(machine::possible()? as u32).map_err(failed)?;
         }
+        if SUMS.contains(&name.as_str()) {
+            map.set_max_entries(most_sums(machine::possible()?)).map_err(failed)?;
+        }
         if name == SCOPE {
             map.set_initial_value(bytes_of(scope)).map_err(failed)?;
         }
@@ -204,6 +208,17 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &S
 /// Maps of the hook that samples. Before Linux 6.1 the programs of perf events may use those only whose memory is there
 /// from the begin (`check_map_prog_compatibility`, kernel/bpf/verifier.c).
 const SAMPLED: [&str; 2] = ["unwind_processes", "python_processes"];
+
+/// Maps whose memory is there from the begin, for each CPU.
+const SUMS: [&str; 2] = ["sums_even", "sums_odd"];
+/// What both may take, bytes.
+const SUMS_BYTES: usize = 128 << 20;
+
+/// Keys in each of these maps.
+fn most_sums(cpus: usize) -> u32 {
+    let bytes = SUMS.len() * (size_of::<SumKey>() + cpus * size_of::<SumValue>());
+    MOST_SUMS.min((SUMS_BYTES / bytes) as u32)
+}
 
 /// Buffers belong to one family each; everything else is shared.
 fn is_shared(map: &str) -> bool {

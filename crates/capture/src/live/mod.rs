@@ -1,8 +1,10 @@
 //! How the threads of the machine stand, one instant at a time: without recording, and without a hook in the scheduler.
 //! Takes nothing but what the kernel keeps of each thread; gives [`TaskSnapshot`]s, and what their waits are for.
+//! [`WaitSums`] has hooks, and sees every wait.
 
 mod by_bpf;
 mod by_proc;
+mod sums;
 mod targets;
 
 use dwell_store::raw::wire::TaskSnapshot;
@@ -11,6 +13,7 @@ use crate::error::{Error, Result};
 use by_bpf::ByBpf;
 use by_proc::ByProc;
 
+pub use sums::{SumReading, SumScope, WaitSums};
 pub use targets::{WaitTarget, on_descriptor, on_futex};
 
 /// Takes snapshots of all threads, or of one's own.

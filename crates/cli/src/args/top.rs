@@ -13,10 +13,11 @@ Examples:
                                 one container, what is held up first
   sudo dwell top --once --format json
                                 two seconds of it for a script
+  sudo dwell top --exact        every wait summed in the kernel: nothing is estimated
   dwell top                     your own processes, without root
 
 Running, runnable and waiting time are the kernel's own accounts, and exact. What a wait was for is
-looked at some times a second, as often as costs 0.5 % of a CPU; `dwell collect` sees every one.";
+looked at some times a second, as often as costs 0.5 % of a CPU; --exact and `dwell collect` see every one.";
 
 /// Options of `dwell top`.
 #[derive(Args, Debug)]
@@ -56,6 +57,9 @@ pub struct TopArgs {
     /// Look so often a second [default: 1 to 20 times, as often as costs 0.5 % of a CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
     pub rate: Option<u32>,
+    /// Sum every wait in the kernel, by hooks in the scheduler: nothing is estimated, and short-lived threads are in it.
+    #[arg(long, conflicts_with = "rate", help_heading = "How")]
+    pub exact: bool,
     /// Print one interval and end.
     #[arg(long, help_heading = "How")]
     pub once: bool,

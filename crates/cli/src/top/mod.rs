@@ -1,5 +1,6 @@
 //! `dwell top`: who runs, who waits, for what, because of whom, right now.
 
+mod exact;
 mod explanation;
 mod once;
 mod sampler;

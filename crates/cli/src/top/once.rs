@@ -26,7 +26,7 @@ pub fn run(args: &TopArgs, mut sampler: Sampler) -> Result<ExitCode> {
         sleep(sampler.period().min(left));
         sampler.sample()?;
     }
-    let interval = sampler.end_interval();
+    let interval = sampler.end_interval()?;
     let view = view(args, &interval, &sampler);
     output::print(&match args.format {
         Format::Text => text::render(&view, 0, &Style::of_stdout()),
@@ -125,11 +125,21 @@ fn notes(interval: &Interval, sampler: &Sampler, left_out: usize) -> Vec<Prose> 
     if left_out > 0 {
         notes.push(Prose::plain(format!("{left_out} more rows: --limit 0 shows all.")));
     }
-    notes.push(Prose::plain(format!(
-        "{:.2} s, looked at {} times: times are the kernel's accounts, what waits were for is as seen then.",
-        interval.length_ns as f64 / 1e9,
-        interval.snapshots,
-    )));
+    let seconds = interval.length_ns as f64 / 1e9;
+    notes.push(Prose::plain(match interval.summed {
+        Some(_) => format!("{seconds:.2} s, exact: every wait is in it, up to the end of the interval."),
+        None => format!(
+            "{seconds:.2} s, looked at {} times: times are the kernel's accounts, what waits were for is as seen then.",
+            interval.snapshots,
+        ),
+    }));
+    if let Some(lost) = interval.summed.filter(|lost| lost.waits > 0) {
+        notes.push(Prose::plain(format!(
+            "{} waits of {:.3} s together are missing: the sums of this interval had no place for them.",
+            lost.waits,
+            lost.wait_ns as f64 / 1e9
+        )));
+    }
     if interval.ended > 0 {
         notes.push(Prose::plain(format!(
             "{} threads ended meanwhile: what they did last is not in it.",

@@ -9,6 +9,7 @@ use dwell_live::{Activity, Interval};
 use rustix::process::geteuid;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::exact::ExactSums;
 use crate::args::TopArgs;
 use crate::belonging;
 use crate::collect::explain;
@@ -40,6 +41,10 @@ pub struct Sampler {
     pids: Option<(Instant, HashSet<u32>)>,
     kernel_threads: bool,
     rate: Option<u32>,
+    /// Sums of all waits, if they are wanted; snapshots then tell names, and what happens now.
+    exact: Option<ExactSums>,
+    /// The chosen processes of the interval, those that have ended, too.
+    pids_of_interval: HashSet<u32>,
     /// What a snapshot costs, CPU time: the mean of the last ones.
     cost: Option<Duration>,
 }
@@ -54,7 +59,7 @@ impl Sampler {
             (None, None) if args.target_pid.is_empty() => Chosen::All,
             (None, None) => Chosen::Pids(args.target_pid.clone()),
         };
-        let sampler = Self {
+        let mut sampler = Self {
             snapshots: Snapshots::open(),
             activity: Activity::default(),
             tasks: Vec::new(),
@@ -62,9 +67,12 @@ impl Sampler {
             pids: None,
             kernel_threads: args.kernel_threads,
             rate: args.rate,
+            exact: None,
+            pids_of_interval: HashSet::new(),
             cost: None,
         };
         sampler.check()?;
+        sampler.exact = args.exact.then(|| ExactSums::open(args.kernel_threads)).transpose()?;
         Ok(sampler)
     }
 
@@ -119,6 +127,7 @@ impl Sampler {
     fn look_up_chosen(&mut self) {
         if self.pids.as_ref().is_none_or(|(since, _)| since.elapsed() >= LOOK_UP) {
             self.pids = self.chosen_pids().map(|pids| (Instant::now(), pids));
+            self.pids_of_interval.extend(self.pids.iter().flat_map(|(_, pids)| pids));
         }
     }
 
@@ -134,6 +143,7 @@ impl Sampler {
     /// Time from one snapshot to the next.
     pub fn period(&self) -> Duration {
         match self.rate {
+            _ if self.exact.is_some() => LONGEST,
             Some(rate) => Duration::from_secs(1) / rate,
             None => self.cost.unwrap_or_default().div_f64(BUDGET).clamp(SHORTEST, LONGEST),
         }
@@ -145,8 +155,17 @@ impl Sampler {
     }
 
     /// What happened since the last call.
-    pub fn end_interval(&mut self) -> Interval {
-        self.activity.end_interval()
+    pub fn end_interval(&mut self) -> Result<Interval> {
+        if self.exact.is_some() {
+            self.sample()?; // how all stand as the sums end
+        }
+        let mut interval = self.activity.end_interval();
+        if let Some(exact) = &mut self.exact {
+            let is_limited = !matches!(self.chosen, Chosen::All);
+            exact.end_interval(&mut interval, is_limited.then_some(&self.pids_of_interval))?;
+            self.pids_of_interval = self.pids.iter().flat_map(|(_, pids)| pids).copied().collect();
+        }
+        Ok(interval)
     }
 }
 

@@ -3,19 +3,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Running, dwell, needs_program, needs_recording, number, text, wait_for};
+use crate::recording::{Recording, Running, dwell, needs_program, needs_recording, number, sample, text, wait_for};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("top::a_lock_and_its_holder", a_lock_and_its_holder),
         Case::new("top::times_are_the_kernels", times_are_the_kernels),
         Case::new("top::the_whole_machine", the_whole_machine),
+        Case::new("top::every_wait_exactly", every_wait_exactly),
         Case::new("top::forms_and_limits", forms_and_limits),
         Case::new("top::without_root", without_root),
         Case::new("top::what_is_not_there_is_said", what_is_not_there_is_said),
@@ -123,6 +126,34 @@ fn the_whole_machine() -> Result<()> {
     Ok(())
 }
 
+/// Of a program that begins and ends within the interval: what `dwell collect` and the program itself say of the same run.
+fn every_wait_exactly() -> Result<()> {
+    needs_recording()?;
+    let sleeping = Running::start(Command::new("sleep").arg("60"))?;
+    let options = ["--once", "--exact", "--interval", "6s", "--limit", "0", "--format", "json"];
+    let top = Running::start(dwell(&["top"]).args(options))?;
+    sleep(Duration::from_secs(1));
+    let recorded = Recording::of(&[], &[&sample("convoy")?])?;
+    let output = top.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let view: Value = serde_json::from_str(&output.stdout)?;
+    ensure!(view["notes"].to_string().contains("exact: every wait is in it"), "{}", view["notes"]);
+    let rows = view["rows"].as_array().context("rows")?;
+    let convoy = rows.iter().find(|row| text(row, "process") == "convoy").context("it ended, and is missing")?;
+    let waits = recorded.rows(&["waits"])?;
+    let lock = waits.iter().find(|row| text(row, "object") == "queue_lock").context("no lock")?;
+    let (wanted, shown) = (number(lock, "wait_ns")?, number(&convoy["waits"], "lock")?);
+    ensure!((shown / wanted - 1.0).abs() < 0.02, "{shown} ns in locks, and collect has {wanted}: {convoy}");
+    ensure!(number(convoy, "top_wait_ns")? == shown, "there is one lock: {convoy}");
+    ensure!(number(convoy, "threads")? == 5.0, "all its threads have ended: {convoy}");
+    ensure!(rows.iter().all(|row| number(row, "exact").is_ok_and(|exact| exact == 1.0)), "nothing is estimated");
+    let is_sleeping = |row: &&Value| number(row, "pid").is_ok_and(|pid| pid == f64::from(sleeping.pid()));
+    let asleep = rows.iter().find(is_sleeping).context("a wait that neither began nor ended is missing")?;
+    let lived = number(asleep, "running_ns")? + number(asleep, "runnable_ns")? + number(asleep, "waiting_ns")?;
+    ensure!((lived / 6e9 - 1.0).abs() < 0.05, "it lived {lived} ns of 6 s: {asleep}");
+    Ok(())
+}
+
 fn forms_and_limits() -> Result<()> {
     needs_recording()?;
     let print = |options: &[&str]| -> Result<String> {
@@ -150,8 +181,11 @@ fn without_root() -> Result<()> {
     open(&own, 0o755)?;
     let mut nobody = Command::new(setpriv);
     nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c"]);
+    let refused = format!("{} top --once --exact; echo \"status $?\"", own.display());
     let line = format!("sleep 5 & {} top --once --interval 500ms --format json --limit 0; kill $!", own.display());
-    let output = Running::start(nobody.arg(line))?.finish()?;
+    let output = Running::start(nobody.arg(format!("{refused} >&2; {line}")))?.finish()?;
+    let says = |words: &str| output.stderr.contains(words);
+    ensure!(says("--exact needs hooks") && says("hint: ") && says("status 1"), "{}", output.stderr);
     ensure!(output.status.success(), "{}", output.stderr);
     let view: Value = serde_json::from_str(&output.stdout)?;
     ensure!(view["notes"].to_string().contains("only your own processes"), "{}", view["notes"]);

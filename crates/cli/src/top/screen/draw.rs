@@ -1,6 +1,6 @@
 //! Draws the state: a head, rows, what the selected one waits for, and the keys.
 
-use dwell_live::{ActivitySums, GroupBy, WaitKind};
+use dwell_live::{ActivitySums, GroupBy, SumLosses, WaitKind};
 use dwell_model::ObjectType;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -99,11 +99,15 @@ fn head_lines(state: &State) -> Vec<TextLine<'static>> {
     );
     let hertz = interval.snapshots as f64 / (interval.length_ns.max(1) as f64 / 1e9);
     let estimated = all.estimated_ns as f64 / all.waiting_ns.max(1) as f64;
-    let mut second = format!(
-        "% of a thread; seen {hertz:.0}/s for {:.1} % of a CPU, {:.1} % of waits estimated",
-        state.cost * 100.0,
-        estimated * 100.0
-    );
+    let mut second = match interval.summed {
+        Some(SumLosses { waits: 0, .. }) => "% of a thread; exact: every wait is summed".to_owned(),
+        Some(lost) => format!("% of a thread; exact but for {} waits that found no place", lost.waits),
+        None => format!(
+            "% of a thread; seen {hertz:.0}/s for {:.1} % of a CPU, {:.1} % of waits estimated",
+            state.cost * 100.0,
+            estimated * 100.0
+        ),
+    };
     if interval.ended > 0 {
         second += &format!("; {} threads ended", interval.ended);
     }

@@ -87,7 +87,7 @@ fn show(args: &TopArgs, mut sampler: Sampler, mut terminal: DefaultTerminal, sig
             next_sample = now + sampler.period();
         }
         if now >= interval_end {
-            state.take(sampler.end_interval(), sampler.cost());
+            state.take(sampler.end_interval()?, sampler.cost());
             interval_end = now + length;
             changed = true;
         }
