@@ -748,8 +748,12 @@ export interface IntervalInfo {
   cpu: number;
   /** Who woke it, `name (tid)`; empty for no thread of the program. */
   waker: string;
+  /** Row of that thread. */
+  waker_thread: number | null;
   /** Id of the waker's kind; empty where it was not woken. */
   waker_kind: string;
+  /** Row of the thread that held the lock when the wait began, where the lock told it. */
+  holder_thread: number | null;
   /** Where it was, leaf first. */
   stack: StackFrame[];
   /** Where the waker was, leaf first. */

@@ -221,7 +221,9 @@ export function interval(shape: Shape, query: URLSearchParams): IntervalInfo {
     object_type: waits ? 'mutex' : '',
     cpu: thread % 8,
     waker: waits ? 'worker 1 (4001)' : '',
+    waker_thread: waits ? 1 : null,
     waker_kind: waits ? 'thread' : '',
+    holder_thread: null,
     stack: [frame('pthread_mutex_lock', true), frame('push_event'), frame('worker'), frame('main')],
     waker_stack: waits ? [frame('pthread_mutex_unlock', true), frame('pop_event')] : [],
   };

@@ -1,6 +1,7 @@
 //! What a thread did at an instant, with everything that is known of it.
 
-use dwell_model::{Outcome, Reason, Syscall, WakerKind};
+use dwell_model::{Outcome, Reason, Syscall, ThreadId, WakerKind};
+use dwell_store::Trace;
 use dwell_view::answer;
 
 use crate::analysis::Analysis;
@@ -40,8 +41,12 @@ answer! {
         pub cpu: i32,
         /// Who woke it, `name (tid)`; empty for no thread of the program.
         pub waker: String,
+        /// Row of that thread.
+        pub waker_thread: Option<u32>,
         /// Id of the waker's kind; empty where it was not woken.
         pub waker_kind: &'static str,
+        /// Row of the thread that held the lock when the wait began, where the lock told it.
+        pub holder_thread: Option<u32>,
         /// Where it was, leaf first.
         pub stack: Vec<StackFrame>,
         /// Where the waker was, leaf first.
@@ -66,8 +71,7 @@ fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> Interval
     let (trace, rows) = (&analysis.trace, &analysis.events().off_cpu);
     let key = analysis.events().off_cpu_key(row);
     let waits = key.reason() == Some(Reason::Waiting);
-    let waker = key.waker().get().filter(|waker| *waker < trace.threads.tid.len());
-    let waker = waker.map(|waker| format!("{} ({})", trace.threads.name[waker], trace.threads.tid[waker]));
+    let waker = known_thread(trace, key.waker());
     let object = key.object().get().and_then(|row| trace.objects.name.get(row)).cloned();
     let syscall = Some(key.syscall()).filter(|number| *number >= 0).map(Syscall::name_of);
     IntervalInfo {
@@ -81,12 +85,19 @@ fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> Interval
         object_type: if object.is_some() { object_type(trace, key.object()).id() } else { "" },
         object: object.unwrap_or_default(),
         cpu: if rows.cpu(row) == u16::MAX { -1 } else { i32::from(rows.cpu(row)) },
-        waker: waker.unwrap_or_default(),
+        waker: waker.map(|row| format!("{} ({})", trace.threads.name[row], trace.threads.tid[row])).unwrap_or_default(),
+        waker_thread: waker.map(|row| row as u32),
         waker_kind: if rows.wait_ns(row) > 0 { WakerKind::from_code(key.waker_kind()).id() } else { "" },
+        holder_thread: known_thread(trace, key.holder()).map(|row| row as u32),
         stack: frames(stacks, &analysis.trace, key.stack()),
         waker_stack: frames(stacks, &analysis.trace, key.waker_stack()),
         ..IntervalInfo::default()
     }
+}
+
+/// The row of a thread that the result has.
+fn known_thread(trace: &Trace, thread: ThreadId) -> Option<usize> {
+    thread.get().filter(|row| *row < trace.threads.tid.len())
 }
 
 /// Running time: from the interval before to the one behind, at the place of the sample that stands for it.

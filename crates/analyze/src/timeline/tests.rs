@@ -65,12 +65,25 @@ fn an_interval_says_everything() {
     let analysis = Analysis::new(trace(CONVOY));
     let info = interval_at(&analysis, &Query::default(), 3, 4 * CELL).unwrap();
     assert_eq!((info.state, info.object.as_str(), info.waker.as_str()), ("lock", "m", "b (102)"));
+    assert_eq!((info.waker_thread, info.holder_thread), (Some(2), None));
     assert_eq!((info.start_ns, info.end_ns), (3 * CELL, 10 * CELL));
     assert_eq!((info.syscall.as_str(), info.stack[0].function.as_str()), ("futex", "pthread_mutex_lock"));
     let runs = interval_at(&analysis, &Query::default(), 0, CELL).unwrap();
     assert_eq!((runs.state, runs.stack[0].function.as_str(), runs.end_ns), ("running", "work", 2 * CELL));
     assert_eq!(interval_at(&analysis, &Query::default(), 1, 0), None);
     assert_eq!(interval_at(&analysis, &Query::default(), 99, 0), None);
+}
+
+#[test]
+fn an_interval_names_the_holder_that_the_lock_told() {
+    let mut trace = trace(CONVOY);
+    let waits = trace.off_cpu.object.iter().map(|object| object.is_some()).collect::<Vec<_>>();
+    for (holder, _) in trace.off_cpu.holder.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
+        *holder = ThreadId::from_raw(1);
+    }
+    let analysis = Analysis::new(trace);
+    let holder = |time| interval_at(&analysis, &Query::default(), 3, time).unwrap().holder_thread;
+    assert_eq!((holder(4 * CELL), holder(10 * CELL)), (Some(1), None));
 }
 
 #[test]

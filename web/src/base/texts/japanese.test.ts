@@ -24,14 +24,16 @@ const texts = CATALOGUES.flatMap((catalogue) => Object.entries(catalogue));
 
 /** Names that Japanese writes in Latin letters. */
 const NAMES =
-  `Dwell Intel Python CPython Go Java Node Redis OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc futex cgroup
+  `Dwell Intel Python CPython Go Java Node Redis OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc Ctrl futex cgroup
   perf eventfd signalfd sigwait writev splice listen accept broadcast keep alive mlockall multiprocessing debuginfod taskset
   performance docker ms us`.split(/\s+/);
 
 /** What a reader types as it stands: a command or option with what follows it, paths, identifiers with signs in them. */
 const TYPED = [
   /\{[^}]*\}/g,
-  /(\bdwell |--)[ -~]+/g,
+  /(\bdwell |\bperf record |--)[ -~]+/g,
+  // The name of a wait, the same in every language.
+  /「time between samples」/g,
   /ip -s link|nstat -az \| grep -i drop|cpupower idle-set -D 10|chrt -f/g,
   /\/\w+(\/[\w-]+)*|\bmodules\//g,
   /\w+[._=]\w*([._=]\w+)*/g,

@@ -55,6 +55,8 @@ export const timelineEn = {
   'detail.syscall': 'System call',
   'detail.cpu': 'CPU',
   'detail.waker': 'Woken by',
+  'detail.holder': 'Held by',
+  'detail.walk': 'Show what it did then; [ leads back',
   'waker.other-thread': 'a thread outside the program',
   'waker.timer': 'timer',
   'waker.network': 'network',

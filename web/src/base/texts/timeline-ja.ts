@@ -57,6 +57,8 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'detail.syscall': 'システムコール',
   'detail.cpu': 'CPU',
   'detail.waker': '起床元',
+  'detail.holder': '保持者',
+  'detail.walk': 'そのときの動作を表示。[ で戻る',
   'waker.other-thread': 'プログラム外のスレッド',
   'waker.timer': 'タイマー',
   'waker.network': 'ネットワーク',

@@ -58,6 +58,7 @@ export function Bands({ empty }: { empty: ReactNode }) {
       element.removeEventListener('scroll', measure);
     };
   }, [scene]);
+  useShowPicked(scroller);
   const total = heightOf(rows);
   return (
     <div className="tl-bands" ref={scroller}>
@@ -71,6 +72,20 @@ export function Bands({ empty }: { empty: ReactNode }) {
       {rows.length === 0 && empty}
     </div>
   );
+}
+
+/** Scrolls to the band of an interval that a link or a key has picked. */
+function useShowPicked(scroller: React.RefObject<HTMLDivElement | null>): void {
+  const { rows, by, scene } = useSetting();
+  const picked = useView((state) => state.picked);
+  const shown = useRef<typeof picked>(null);
+  useLayoutEffect(() => {
+    if (!scroller.current || by !== 'thread' || shown.current === picked) return;
+    const row = rows.find(({ band }) => band.id === picked?.thread);
+    if (!row) return;
+    shown.current = picked;
+    scroller.current.scrollTop = scrollToRow(row, scene.scrollTop, scene.height);
+  }, [picked, rows, by, scene, scroller]);
 }
 
 function BandCanvas() {

@@ -5,10 +5,12 @@ import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
 import { exactTime } from '../../logic/timeline/axis';
-import { stateText, taskKindText } from '../../logic/timeline/describe';
+import { covering, lengthOf, stateText, taskKindText } from '../../logic/timeline/describe';
+import { walkFrom, walkTo } from '../../logic/timeline/walk';
 import { filterIn, filterInRange } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { type Resource, useCall } from '../../state/resource';
+import type { Instant } from '../../state/view-state';
 import { Story } from '../latency/story';
 import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
@@ -159,7 +161,10 @@ function Buttons({ interval, name }: { interval: IntervalInfo; name: string }) {
 
 function Facts({ interval }: { interval: IntervalInfo }) {
   const dispatch = useDispatch();
+  const { info } = useSetting();
   const { object, object_type: type, reason, outcome, syscall, cpu, waker, waker_kind: kind } = interval;
+  const way = walkFrom(interval, info.elapsed_ns);
+  const link = (to: Instant | null) => to && <WalkLink to={to} />;
   const facts: Fact[] = [
     [t('detail.from'), exactTime(interval.start_ns)],
     [t('detail.length'), duration(interval.end_ns - interval.start_ns)],
@@ -176,13 +181,39 @@ function Facts({ interval }: { interval: IntervalInfo }) {
         </>
       ),
     ],
-    [t('detail.waker'), wakerText(waker, kind)],
+    [t('detail.waker'), link(way.waker) ?? wakerText(waker, kind)],
+    [t('detail.holder'), link(way.holder)],
     [t('detail.reason'), nameText(reason, 'wait-kind')],
     [t('detail.outcome'), nameText(outcome, 'wait-kind')],
     [t('detail.syscall'), syscall],
     [t('detail.cpu'), cpu >= 0 && String(cpu)],
   ];
   return <FactList facts={facts} />;
+}
+
+/** Leads to what a thread did at an instant; Back leads back. */
+function WalkLink({ to }: { to: Instant }) {
+  const dispatch = useDispatch();
+  const { info } = useSetting();
+  const call = useCall('interval', { params: { ...to } });
+  const target = covering(call.data, to.thread, to.at);
+  return (
+    <>
+      <button
+        type="button"
+        className="link"
+        data-tip={t('detail.walk')}
+        onClick={() => dispatch((state) => walkTo(state, to, target, info.elapsed_ns))}
+      >
+        {threadName(info, to.thread)}
+      </button>{' '}
+      {target && (
+        <span className="faint">
+          {stateText(target.state)} {duration(lengthOf(target))}
+        </span>
+      )}
+    </>
+  );
 }
 
 /** Who ended a wait; a waker without a thread appears by its kind. */
