@@ -20,6 +20,7 @@ import { Tips } from '../views/parts/tips';
 import { FilterBar } from './filter-bar';
 import { Header } from './header';
 import { Help, useAppKeys } from './help';
+import { Palette } from './palette';
 import { Progress } from './progress';
 import { ResultList } from './result-list';
 import { TimelineStrip } from './strip';
@@ -47,7 +48,7 @@ function Page() {
   const [error, setError] = useState<ApiError | null>(null);
   const { result, tab } = useView((state) => ({ result: state.result, tab: state.tab }));
   const dispatch = useDispatch();
-  const help = useAppKeys();
+  const [dialog, setDialog] = useAppKeys();
   const [collections, refresh] = useCollections();
   useEffect(() => {
     const abort = new AbortController();
@@ -79,12 +80,7 @@ function Page() {
   return (
     <div className="page">
       <Progress />
-      <Header
-        results={results ?? []}
-        current={current}
-        isHome={collections !== null}
-        openHelp={() => help.setOpen(true)}
-      />
+      <Header results={results ?? []} current={current} isHome={collections !== null} open={setDialog} />
       {current && isTrace ? (
         <TracePage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : current ? (
@@ -94,7 +90,15 @@ function Page() {
       ) : (
         <Skeleton rows={6} />
       )}
-      {help.open && <Help close={() => help.setOpen(false)} />}
+      {dialog === 'help' && <Help close={() => setDialog(null)} />}
+      {dialog === 'palette' && (
+        <Palette
+          hasNames={current !== undefined && !isTrace}
+          hasScreens={current !== undefined}
+          openHelp={() => setDialog('help')}
+          close={() => setDialog(null)}
+        />
+      )}
     </div>
   );
 }

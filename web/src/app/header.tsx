@@ -9,22 +9,23 @@ import { openResult } from '../state/actions';
 import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
 import { useDispatch, useStore, useView } from '../state/provider';
 import { tabsBeside } from '../state/view-state';
+import type { PageDialog } from './help';
 
 interface Props {
   results: ResultInfo[];
   current: ResultInfo | undefined;
   /** Whether there is more than the one result: collections are started from the list. */
   isHome: boolean;
-  openHelp: () => void;
+  open: (dialog: PageDialog) => void;
 }
 
-export function Header({ results, current, isHome, openHelp }: Props) {
+export function Header({ results, current, isHome, open }: Props) {
   return (
     <header className="header">
       <strong className="brand">Dwell</strong>
       {current && <ResultPicker results={results} current={current} isHome={isHome} />}
       {current ? <Tabs /> : <span className="grow" />}
-      <Tools openHelp={openHelp} />
+      <Tools open={open} />
     </header>
   );
 }
@@ -85,7 +86,7 @@ function Tabs() {
   );
 }
 
-function Tools({ openHelp }: { openHelp: () => void }) {
+function Tools({ open }: Pick<Props, 'open'>) {
   const store = useStore();
   const { language, theme } = usePreferences();
   const [copied, setCopied] = useState(false);
@@ -108,7 +109,8 @@ function Tools({ openHelp }: { openHelp: () => void }) {
         <option value="en">EN</option>
         <option value="ja">日本語</option>
       </select>
-      <Tool name={t('app.help')} shown="?" press={openHelp} />
+      <Tool name={t('app.palette')} shown="⌕" press={() => open('palette')} />
+      <Tool name={t('app.help')} shown="?" press={() => open('help')} />
     </span>
   );
 }

@@ -9,10 +9,13 @@ import { preferences, setPreferences, toggleTheme } from '../state/preferences';
 import { useStore } from '../state/provider';
 import { tabsBeside } from '../state/view-state';
 
-/** Handles the keys of the page, and tells whether the map is open. */
+/** A dialog over the page. */
+export type PageDialog = 'help' | 'palette' | null;
+
+/** Handles the keys of the page, and tells which dialog is open. */
 export function useAppKeys() {
   const store = useStore();
-  const [open, setOpen] = useState(false);
+  const [dialog, setDialog] = useState<PageDialog>(null);
   const go = (index: number) => {
     const tab = tabsBeside(store.get().tab)[index];
     if (tab) store.dispatch({ tab });
@@ -20,9 +23,9 @@ export function useAppKeys() {
   };
   const step = (by: number) => go(tabsBeside(store.get().tab).indexOf(store.get().tab) + by);
   useKeys({
-    help: () => done(() => setOpen(!open)),
-    escape: () =>
-      open ? done(() => setOpen(false)) : done(() => (document.activeElement as HTMLElement | null)?.blur()),
+    help: () => done(() => setDialog(dialog === 'help' ? null : 'help')),
+    palette: () => done(() => setDialog(dialog === 'palette' ? null : 'palette')),
+    escape: () => done(() => (document.activeElement as HTMLElement | null)?.blur()),
     tab: ({ key }) => go(Number(key) - 1),
     'previous-tab': () => step(-1),
     'next-tab': () => step(1),
@@ -31,9 +34,10 @@ export function useAppKeys() {
     clear: () => done(() => store.dispatch(clearFilters)),
     theme: () => done(toggleTheme),
     strip: () => done(() => setPreferences({ stripOpen: !preferences().stripOpen })),
-    search: () => focus('[data-search]'),
+    // A screen without a search of its own has the palette's.
+    search: () => focus('[data-search]') || done(() => setDialog('palette')),
   });
-  return { open, setOpen };
+  return [dialog, setDialog] as const;
 }
 
 function done(action: () => void): true {
@@ -50,6 +54,8 @@ function focus(selector: string): boolean {
 export function Help({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
+  // Before the screen below, which may have a use for Escape.
+  useKeys({ escape: () => done(close) });
   return (
     <dialog ref={dialog} className="help" onClose={close} aria-labelledby="help-title">
       <h2 id="help-title">{t('keys.title')}</h2>

@@ -6,6 +6,8 @@ export interface Key {
   id: string;
   /** Values of `KeyboardEvent.key`; all do the same. */
   keys: readonly string[];
+  /** Whether with Ctrl or Cmd; such a key works in text fields, too. */
+  ctrl?: true;
   /** As the help shows it. */
   shown: string;
   text: TextKey;
@@ -14,6 +16,7 @@ export interface Key {
 
 export const KEYS = [
   { id: 'help', keys: ['?'], shown: '?', text: 'keys.help', group: 'view' },
+  { id: 'palette', keys: ['k'], ctrl: true, shown: 'Ctrl-K', text: 'keys.palette', group: 'view' },
   { id: 'tab', keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', text: 'keys.tab', group: 'view' },
   { id: 'previous-tab', keys: [','], shown: ',', text: 'keys.previous-tab', group: 'view' },
   { id: 'next-tab', keys: ['.'], shown: '.', text: 'keys.next-tab', group: 'view' },
@@ -63,9 +66,11 @@ export function keyOf(
   event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>,
   typing: boolean,
 ): KeyId | null {
-  if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  if (typing && event.key !== 'Escape') return null;
-  return KEYS.find(({ keys }) => (keys as readonly string[]).includes(event.key))?.id ?? null;
+  if (event.altKey) return null;
+  const ctrl = event.ctrlKey || event.metaKey;
+  if (typing && !ctrl && event.key !== 'Escape') return null;
+  const keys: readonly (Key & { id: KeyId })[] = KEYS;
+  return keys.find((key) => (key.ctrl ?? false) === ctrl && key.keys.includes(event.key))?.id ?? null;
 }
 
 /** Whether a text field has the focus. */

@@ -1,16 +1,19 @@
 // Every text of the screen that is not data. `t` fills in `{name}`; the compiler checks that ja.ts has the same keys.
 
 import { anatomyEn } from './anatomy-en';
+import { paletteEn } from './palette-en';
 import { timelineEn } from './timeline-en';
 
 export const en = {
   ...timelineEn,
   ...anatomyEn,
+  ...paletteEn,
   'app.results': 'Results',
   'app.result': 'Result',
   'app.tabs': 'Views',
   'app.undo': 'Undo view change  [',
   'app.redo': 'Redo view change  ]',
+  'app.palette': 'Commands and names  Ctrl-K',
   'app.help': 'Keyboard  ?',
   'app.theme': 'Dark or light',
   'app.language': 'Language',
@@ -80,6 +83,7 @@ export const en = {
   'keys.group.list': 'Lists',
   'keys.group.timeline': 'Timeline',
   'keys.help': 'this map',
+  'keys.palette': 'commands and names',
   'keys.search': 'search',
   'keys.filter-in': 'filter in the selection',
   'keys.filter-out': 'filter out the selection',

@@ -2,16 +2,19 @@
 
 import { anatomyJa } from './anatomy-ja';
 import type { en } from './en';
+import { paletteJa } from './palette-ja';
 import { timelineJa } from './timeline-ja';
 
 export const ja: Record<keyof typeof en, string> = {
   ...timelineJa,
   ...anatomyJa,
+  ...paletteJa,
   'app.results': '結果一覧',
   'app.result': '結果',
   'app.tabs': 'ビュー',
   'app.undo': 'ビューの変更を元に戻す  [',
   'app.redo': 'ビューの変更をやり直す  ]',
+  'app.palette': 'コマンドと名前  Ctrl-K',
   'app.help': 'キーボード  ?',
   'app.theme': 'ダーク/ライト',
   'app.language': '言語',
@@ -81,6 +84,7 @@ export const ja: Record<keyof typeof en, string> = {
   'keys.group.list': 'リスト',
   'keys.group.timeline': 'タイムライン',
   'keys.help': 'この一覧',
+  'keys.palette': 'コマンドと名前',
   'keys.search': '検索',
   'keys.filter-in': '選択したものでフィルターイン',
   'keys.filter-out': '選択したものをフィルターアウト',

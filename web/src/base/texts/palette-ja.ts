@@ -1,0 +1,24 @@
+// Texts of the command palette and of menus, in Japanese.
+
+import type { paletteEn } from './palette-en';
+
+export const paletteJa: Record<keyof typeof paletteEn, string> = {
+  'palette.title': 'コマンドと名前',
+  'palette.placeholder': 'ビュー、スレッド、オブジェクト、関数、タスク、操作',
+  'palette.placeholder.actions': 'ビューまたは操作',
+  'palette.group.view': 'ビュー',
+  'palette.group.thread': 'スレッド',
+  'palette.group.object': 'オブジェクト',
+  'palette.group.function': '関数',
+  'palette.group.task': 'タスク',
+  'palette.group.action': '操作',
+  'palette.zoom-all': 'タイムライン: すべて表示',
+  'palette.clear': 'すべてのフィルターをクリア',
+  'palette.results': '結果の一覧',
+  'palette.action.undo': 'ビューの変更を元に戻す',
+  'palette.action.redo': '変更をやり直す',
+  'palette.action.copy': 'このビューへのリンクをコピー',
+  'palette.action.theme': 'ダーク / ライト',
+  'palette.action.strip': 'タイムラインの帯を表示または非表示',
+  'palette.action.help': 'キーの一覧',
+};
