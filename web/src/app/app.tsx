@@ -13,6 +13,7 @@ import { useDispatch, useView } from '../state/provider';
 import { asApiError, useCall } from '../state/resource';
 import { TRACE_TABS, tabsBeside } from '../state/view-state';
 import { Boundary } from '../views/parts/boundary';
+import { ContextMenu } from '../views/parts/context-menu';
 import { Banner } from '../views/parts/notes';
 import { Split } from '../views/parts/split';
 import { Failure, Skeleton } from '../views/parts/states';
@@ -38,6 +39,7 @@ export function App() {
   return (
     <>
       <Page key={language} />
+      <ContextMenu />
       <Tips />
     </>
   );

@@ -19,4 +19,9 @@ export const paletteEn = {
   'palette.action.theme': 'Dark or light',
   'palette.action.strip': 'Show or hide the timeline strip',
   'palette.action.help': 'Keyboard map',
+  'context.title': 'Actions',
+  'context.copy': 'Copy the name',
+  'context.show-in': 'Show in {screen}',
+  'context.zoom': 'Zoom to it',
+  'context.filter-time': 'Filter in its time',
 } as const;

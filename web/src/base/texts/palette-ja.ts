@@ -21,4 +21,9 @@ export const paletteJa: Record<keyof typeof paletteEn, string> = {
   'palette.action.theme': 'ダーク / ライト',
   'palette.action.strip': 'タイムラインの帯を表示または非表示',
   'palette.action.help': 'キーの一覧',
+  'context.title': '操作',
+  'context.copy': '名前をコピー',
+  'context.show-in': '{screen}で表示',
+  'context.zoom': 'ここを拡大',
+  'context.filter-time': 'この時間でフィルターイン',
 };

@@ -21,6 +21,8 @@ import { filterIn, filterOut } from '../../state/actions';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useStore, useView } from '../../state/provider';
 import { Canvas, useSize } from '../parts/canvas';
+import { openContextMenu, placeOf } from '../parts/context-menu';
+import { useSubjects } from '../parts/use-subjects';
 import { drawFlame } from './draw';
 
 export function FlameChart({ flame }: { flame: Flame }) {
@@ -41,6 +43,7 @@ export function FlameChart({ flame }: { flame: Flame }) {
   );
   const node = pointed >= 0 ? pointed : cursor;
   const zoom = useZoom(layout);
+  const groupsOf = useSubjects();
   useNodeKeys(flame, cursor);
   const at = (event: PointerEvent<HTMLCanvasElement>) => {
     const { left, top: above } = event.currentTarget.getBoundingClientRect();
@@ -81,6 +84,12 @@ export function FlameChart({ flame }: { flame: Flame }) {
             }
             onPointerMove={(event) => setPointed(at(event))}
             onPointerLeave={() => setPointed(-1)}
+            onContextMenu={(event) => {
+              const under = at(event as unknown as PointerEvent<HTMLCanvasElement>);
+              if (under < 0) return;
+              setCursor(under);
+              openContextMenu(event, placeOf(event), groupsOf([{ level: 'function', name: nameOf(flame, under) }]));
+            }}
             onClick={(event) => {
               const clicked = at(event as unknown as PointerEvent<HTMLCanvasElement>);
               setCursor(clicked);

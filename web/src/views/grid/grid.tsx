@@ -3,6 +3,7 @@
 
 import {
   type KeyboardEvent,
+  type MouseEvent,
   type PointerEvent,
   type ReactNode,
   type UIEvent,
@@ -12,8 +13,10 @@ import {
   useRef,
   useState,
 } from 'react';
+import type { MenuGroup } from '../../logic/context';
 import { ROW_HEIGHT, scrollTo, visibleRows } from '../../logic/window';
 import { preferences, setPreferences, usePreferences } from '../../state/preferences';
+import { openContextMenu, placeOf } from '../parts/context-menu';
 
 export interface GridColumn {
   id: string;
@@ -53,6 +56,8 @@ interface Props {
   /** Called on Enter or a double click. */
   onOpen?: (index: number) => void;
   onKey?: (event: KeyboardEvent, index: number) => boolean;
+  /** What a right click on a row offers, or the menu key on the selected one. */
+  menu?: (index: number) => MenuGroup[];
   sort?: { metric: string; descending: boolean } | null;
   onSort?: (column: string) => void;
   /** Called with the visible rows, so that the owner can fetch their data. */
@@ -106,6 +111,7 @@ export function Grid(props: Props) {
       aria-activedescendant={selected >= first && selected < last ? `${id}-${selected}` : undefined}
       onScroll={scrolled}
       onKeyDown={(event) => gridKey(event, props, view.height)}
+      onContextMenu={(event) => rowMenu(event, props)}
     >
       <Head {...props} template={template} least={least} />
       <div className="grid-body" role="rowgroup" style={{ height: rows * ROW_HEIGHT, minWidth: least }}>
@@ -209,7 +215,7 @@ function Row({
   onOpen,
 }: Props & { id: string; index: number; template: string }) {
   const { depth, expanded, cells } = row(index);
-  const toggle = (event: React.MouseEvent) => {
+  const toggle = (event: MouseEvent) => {
     event.stopPropagation();
     onToggle?.(index, !expanded);
   };
@@ -243,6 +249,18 @@ function Row({
       ))}
     </div>
   );
+}
+
+/** Opens the menu of the row under the pointer, which becomes the selected one; for the keyboard, of that one. */
+function rowMenu(event: MouseEvent<HTMLElement>, { selected, menu, onSelect }: Props): void {
+  const target = event.target as HTMLElement;
+  const pointed = target.closest<HTMLElement>('.grid-data');
+  const row = pointed ?? event.currentTarget.querySelector<HTMLElement>('.grid-data.selected');
+  // A heading has no menu of its own.
+  if (!menu || !row || (!pointed && target !== event.currentTarget)) return;
+  const index = pointed ? Number(pointed.getAttribute('aria-rowindex')) - 2 : selected;
+  if (index !== selected) onSelect(index);
+  openContextMenu(event, placeOf(event, row), menu(index));
 }
 
 /** Keys of a list with the focus. It passes other keys on to the page. */

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
 import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
+import { subjectsOf } from '../../logic/context';
 import { reportCsv, reportText } from '../../logic/copy';
 import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
 import { amount, asText, isLength, isNumeric } from '../../logic/values';
@@ -11,6 +12,7 @@ import { usePreferences } from '../../state/preferences';
 import { Notes } from '../parts/notes';
 import { Empty } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
+import { useSubjects } from '../parts/use-subjects';
 import { Cell } from './cell';
 import { Grid, type GridColumn, NAME_WIDTH, titleWidth } from './grid';
 
@@ -42,6 +44,7 @@ export function field(document: ViewDocument, row: ReportRow, id: string): unkno
 export function ReportGrid(props: Props) {
   const { document, name, label, hidden = [], search = '' } = props;
   const { numbers } = usePreferences();
+  const groupsOf = useSubjects();
   const [sort, setSort] = useState<{ metric: string; descending: boolean } | null>(null);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [cursor, setCursor] = useState(-1);
@@ -111,6 +114,7 @@ export function ReportGrid(props: Props) {
         if (row) props.onOpen?.(row);
       }}
       onKey={(event, index) => event.key === 'c' && copyRow(columns, at(index))}
+      menu={(index) => groupsOf(subjectsOf(document.columns, at(index)?.values ?? []))}
       sort={sort}
       onSort={(metric) => setSort(nextSort(sort, metric))}
     />

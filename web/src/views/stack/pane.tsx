@@ -10,8 +10,10 @@ import { filterIn } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { STACK_KINDS } from '../../state/view-state';
+import { openContextMenu, placeOf } from '../parts/context-menu';
 import { Empty, Loaded } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
+import { useSubjects } from '../parts/use-subjects';
 
 /** Stacks of the selected Bottom-up row, or of one object; an empty name is all objects. */
 export function StackPane({ object }: { object?: string }) {
@@ -106,6 +108,7 @@ function StackView({ stack, step }: { stack: Stack; step: (by: number) => void }
 
 export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
   const dispatch = useDispatch();
+  const groupsOf = useSubjects();
   return (
     <ol className="frames">
       {stack.frames.map((frame, at) => {
@@ -115,8 +118,13 @@ export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
           .filter(Boolean)
           .join(' · ');
         return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a recursive function is on the stack more than once.
-          <li key={at} className={kernel || system ? 'frame frame-system' : 'frame'} data-tip={tip}>
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: a recursive function is on the stack more than once.
+            key={at}
+            className={kernel || system ? 'frame frame-system' : 'frame'}
+            data-tip={tip}
+            onContextMenu={(event) => openContextMenu(event, placeOf(event), groupsOf([{ level: 'function', name }]))}
+          >
             <button
               type="button"
               className="frame-name"

@@ -1,6 +1,6 @@
 // The bands: labels as a grid for the keyboard and screen readers, and the canvas beside it.
 
-import { type KeyboardEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { nameText } from '../../base/names';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
@@ -13,10 +13,12 @@ import { panBy } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
 import type { BandKind } from '../../state/view-state';
+import { openContextMenu, placeOf } from '../parts/context-menu';
 import { Overlay } from './overlay';
 import { paintAxis, paintBands, Texture } from './paint-bands';
 import { LABELS, useSetting } from './setting';
 import { useSceneWidth, useSurface } from './surface';
+import { useBandGroups } from './use-band-menu';
 import { usePointer } from './use-pointer';
 
 /** The time axis above the bands; a drag moves the view. */
@@ -135,6 +137,13 @@ function BandList({ place, scroller }: ListProps) {
   });
   const [first, end] = visibleBands(rows, place.top - 100, place.height + 200);
   const active = rows[cursor];
+  const groupsOf = useBandGroups();
+  const menu = (event: MouseEvent<HTMLElement>) => {
+    const label = (event.target as HTMLElement).closest('.tl-label');
+    const row = label ? rows[Number(label.getAttribute('aria-rowindex')) - 1] : active;
+    const place = label ?? (active ? document.getElementById(rowId(active)) : null);
+    if (row && place) openContextMenu(event, placeOf(event, place), groupsOf(row));
+  };
   const name = t('timeline.bands', { kind: t(`by.${by}`), count: count(rows.length) });
   return (
     <div
@@ -145,6 +154,7 @@ function BandList({ place, scroller }: ListProps) {
       aria-activedescendant={active ? rowId(active) : undefined}
       tabIndex={0}
       onKeyDown={keys}
+      onContextMenu={menu}
       style={{ width: LABELS }}
     >
       {rows.slice(first, end).map((row, at) => (

@@ -17,6 +17,7 @@ import { bandParts, type OverlayPicture, paintOverlay } from './paint-bands';
 import { threadOf, useSetting } from './setting';
 import { useSurface } from './surface';
 import { useArrows } from './use-arrows';
+import { useBandMenu } from './use-band-menu';
 import { usePointer } from './use-pointer';
 
 export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | null> }) {
@@ -47,6 +48,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
       if (scroller.current) scroller.current.scrollTop = top;
     },
   });
+  const menu = useBandMenu(hitAt, interval);
   const canvas = useSurface(
     scene,
     (context, width, height) => {
@@ -88,7 +90,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
   );
   return (
     <>
-      <canvas ref={canvas} className="tl-layer tl-pointer" {...pointer} />
+      <canvas ref={canvas} className="tl-layer tl-pointer" {...pointer} onContextMenu={menu} />
       {mark && <SelectionMenu range={mark} />}
       <HoverLine scene={scene} hovered={hovered} interval={interval} />
     </>

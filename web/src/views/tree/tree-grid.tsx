@@ -2,6 +2,7 @@ import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react'
 import type { ChoiceWord, MetricInfo } from '../../api/types';
 import { nameText, shortText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
+import type { Subject } from '../../logic/context';
 import { tableCsv, tableText } from '../../logic/copy';
 import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, namesTitle } from '../../logic/grouping';
 import type { FlatRow, GridRow as GridData, Tree } from '../../logic/tree';
@@ -16,6 +17,7 @@ import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
 import { Empty, Failure, Skeleton } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
+import { useSubjects } from '../parts/use-subjects';
 import { metricColumn, SELF, selfColumn } from './columns';
 import { questionUrl, useTree } from './use-tree';
 
@@ -114,6 +116,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
   const { tree, metrics, fields, levels, groupBy, sort, selection, self } = props;
   const { numbers } = usePreferences();
   const dispatch = useDispatch();
+  const groupsOf = useSubjects();
   useSelectionKeys(groupBy, tree.labels(selection));
   const rows = tree.rows();
   const full = largest(rows, fields);
@@ -169,6 +172,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
         onToggle={(index, open) => tree.toggle(pathOf(index), open)}
         onOpen={open}
         onKey={key}
+        menu={(index) => groupsOf(subjectOfRow(rows[index], groupBy))}
         sort={sort}
         onSort={(metric) => dispatch({ sort: nextSort(sort, metric) }, 'touch')}
         onVisible={visible}
@@ -176,6 +180,10 @@ function Rows(props: ContentProps & { tree: Tree }) {
       {props.subject === undefined && <Totals tree={tree} metrics={metrics} />}
     </>
   );
+}
+
+function subjectOfRow(at: FlatRow | undefined, groupBy: readonly string[]): Subject[] {
+  return at?.row ? [{ level: levelAt(groupBy, at.parent.length), name: at.row.label }] : [];
 }
 
 function selectedRow(tree: Tree, selection: readonly string[], chosen: string | undefined): number {
