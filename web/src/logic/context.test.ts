@@ -5,9 +5,9 @@ import { type Subject, subjectGroup, subjectsOf } from './context';
 
 const info = { threads: [{ id: 4, name: 'worker', tid: 12 }] } as unknown as Info;
 const texts = (subject: Subject, known: Info | null = info) =>
-  subjectGroup(subject, known).entries.map(({ text }) => text);
+  subjectGroup(subject, known, 'summary').entries.map(({ text }) => text);
 const run = (subject: Subject, text: string) =>
-  subjectGroup(subject, info)
+  subjectGroup(subject, info, 'summary')
     .entries.find((entry) => entry.text === text)
     ?.change?.(EMPTY);
 
@@ -27,6 +27,9 @@ test('each thing has the screens that make sense for it', () => {
   ]);
   expect(texts({ level: 'thread', name: 'worker (12)' })).toEqual([...usual, 'Show in Platform', 'Show in Bottom-up']);
   expect(texts({ level: 'module', name: 'libc.so.6' })).toEqual(usual);
+  // The screen where one is is no other screen.
+  const here = subjectGroup({ level: 'object', name: 'm' }, info, 'blame');
+  expect(here.entries.map(({ text }) => text)).not.toContain('Show in Blame');
   // No filter tells wakers apart, and a trace has no filters at all.
   expect(texts({ level: 'waker', name: '[timer]' })).toEqual(['Copy the name']);
   expect(texts({ level: 'function', name: 'main' }, null)).toEqual(['Copy the name']);
@@ -44,7 +47,7 @@ test('the entries filter and lead on', () => {
   });
   expect(run({ level: 'object', name: 'm' }, 'Show in Blame')).toEqual({ ...EMPTY, tab: 'blame', object: 'm' });
   expect(run({ level: 'task', name: 'push' }, 'Show in Bottom-up')?.filters).toEqual([{ key: 'task', value: 'push' }]);
-  expect(subjectGroup(thread, info).entries.find(({ copy }) => copy)?.copy).toBe('worker (12)');
+  expect(subjectGroup(thread, info, 'summary').entries.find(({ copy }) => copy)?.copy).toBe('worker (12)');
 });
 
 test('a row of a report names the things of its columns', () => {

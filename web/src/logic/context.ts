@@ -1,9 +1,9 @@
 // What a right click offers about a thing of the program: filters, its name, the screens that show it.
 
 import type { Info } from '../api/types';
-import { type TextKey, t } from '../base/texts';
+import { t } from '../base/texts';
 import { filterIn, filterOut, only } from '../state/actions';
-import type { ViewState } from '../state/view-state';
+import type { Tab, ViewState } from '../state/view-state';
 import { filterOf } from './grouping';
 import { showThread } from './palette';
 
@@ -26,8 +26,8 @@ export interface MenuGroup {
   entries: MenuEntry[];
 }
 
-/** What the menu offers about a thing. Without `info`, as for an instruction trace, only its name. */
-export function subjectGroup({ level, name }: Subject, info: Info | null): MenuGroup {
+/** What the menu of the screen `here` offers about a thing. Without `info`, as for an instruction trace, only its name. */
+export function subjectGroup({ level, name }: Subject, info: Info | null, here: Tab): MenuGroup {
   const entries: MenuEntry[] = [];
   const filter = level === 'task' ? { key: 'task', value: name } : filterOf(level, name);
   if (info && filter) {
@@ -38,15 +38,18 @@ export function subjectGroup({ level, name }: Subject, info: Info | null): MenuG
     );
   }
   entries.push({ text: t('context.copy'), copy: name });
-  return {
-    title: name,
-    entries: info ? [...entries, ...screensOf({ level, name }, filter?.key ?? level, info)] : entries,
-  };
+  const screens = info ? screensOf(name, filter?.key ?? level, info) : [];
+  return { title: name, entries: [...entries, ...screens.filter(({ tab }) => tab !== here)] };
 }
 
-function screensOf({ name }: Subject, key: string, info: Info): MenuEntry[] {
-  const show = (tab: ViewState['tab'], change: (state: ViewState) => ViewState): MenuEntry => ({
-    text: t('context.show-in', { screen: t(`tab.${tab}` as TextKey) }),
+interface ScreenEntry extends MenuEntry {
+  tab: Tab;
+}
+
+function screensOf(name: string, key: string, info: Info): ScreenEntry[] {
+  const show = (tab: Tab, change: (state: ViewState) => ViewState): ScreenEntry => ({
+    tab,
+    text: t('context.show-in', { screen: t(`tab.${tab}`) }),
     change: (state) => ({ ...change(state), tab }),
   });
   const filtered = (value: string, groupBy: string[]) =>

@@ -37,8 +37,8 @@ describe.skipIf(skipped)('the menu of a right click', () => {
     await screen().press('Escape');
     expect(await page.getByRole('menu').count()).toBe(0);
     expect(await grid.evaluate((element) => element === document.activeElement)).toBe(true);
-    await screen().press('Shift+F10', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter');
-    expect([view().tab, view().function]).toEqual(['source', view().function]);
+    await screen().press('Shift+F10', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter');
+    expect(view().tab).toBe('source');
     expect(view().function).not.toBe('');
   });
 

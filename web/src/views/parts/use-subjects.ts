@@ -7,7 +7,8 @@ import { TRACE_TABS, tabsBeside } from '../../state/view-state';
 
 /** What the menu offers about each of the things, in groups; those of an instruction trace have only their names. */
 export function useSubjects(): (subjects: readonly Subject[]) => MenuGroup[] {
-  const isTrace = useView(({ tab }) => tabsBeside(tab) === TRACE_TABS);
+  const tab = useView((state) => state.tab);
+  const isTrace = tabsBeside(tab) === TRACE_TABS;
   const info = useCall('info', { when: !isTrace });
-  return (subjects) => subjects.map((subject) => subjectGroup(subject, info.data ?? null));
+  return (subjects) => subjects.map((subject) => subjectGroup(subject, info.data ?? null, tab));
 }
