@@ -81,6 +81,7 @@ function Page() {
   if (error) return <Failure error={error.text} hint={error.advice} />;
   return (
     <div className="page">
+      <SkipLink />
       <Progress />
       <Header results={results ?? []} current={current} isHome={collections !== null} open={setDialog} />
       {current && isTrace ? (
@@ -105,6 +106,15 @@ function Page() {
   );
 }
 
+/** The first stop of the Tab key: leads past the tabs and the filters. The address is the view, so it is no link. */
+function SkipLink() {
+  return (
+    <button type="button" className="skip" onClick={() => document.querySelector('main')?.focus()}>
+      {t('app.skip')}
+    </button>
+  );
+}
+
 function ResultPage({ name }: { name: string }) {
   const tab = useView((state) => state.tab);
   const { stripOpen } = usePreferences();
@@ -114,7 +124,7 @@ function ResultPage({ name }: { name: string }) {
     document.title = `${t(`tab.${tab}`)} · ${name} · Dwell`;
   }, [tab, name]);
   const main = (
-    <main className="main" aria-label={t(`tab.${tab}`)}>
+    <main className="main" aria-label={t(`tab.${tab}`)} tabIndex={-1}>
       <Boundary key={tab}>
         <View />
       </Boundary>

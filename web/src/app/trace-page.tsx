@@ -29,7 +29,12 @@ export function TracePage({ name }: { name: string }) {
   return (
     <>
       <TraceBar info={info.data} done={info.loading ? (done ?? 0) : null} />
-      <main className={info.loading ? 'main stale' : 'main'} aria-label={t(`tab.${tab}`)} aria-busy={info.loading}>
+      <main
+        className={info.loading ? 'main stale' : 'main'}
+        tabIndex={-1}
+        aria-label={t(`tab.${tab}`)}
+        aria-busy={info.loading}
+      >
         <Boundary key={tab}>
           <View />
         </Boundary>

@@ -115,4 +115,15 @@ describe.skipIf(skipped)('command palette', () => {
     expect(await screen().page.getByRole('dialog').count()).toBe(0);
     expect(view().picked).not.toBeNull();
   });
+
+  test('the first stop of Tab leads past the tabs and filters', async () => {
+    await screen().open('r=r000th&tab=objects');
+    await screen().press('Tab');
+    const { page } = screen();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the view');
+    await screen().press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('MAIN');
+    await screen().press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+  });
 });

@@ -11,6 +11,7 @@ export const en = {
   'app.results': 'Results',
   'app.result': 'Result',
   'app.tabs': 'Views',
+  'app.skip': 'Skip to the view',
   'app.undo': 'Undo view change  [',
   'app.redo': 'Redo view change  ]',
   'app.palette': 'Commands and names  Ctrl-K',

@@ -12,6 +12,7 @@ export const ja: Record<keyof typeof en, string> = {
   'app.results': '結果一覧',
   'app.result': '結果',
   'app.tabs': 'ビュー',
+  'app.skip': 'ビューへ移動',
   'app.undo': 'ビューの変更を元に戻す  [',
   'app.redo': 'ビューの変更をやり直す  ]',
   'app.palette': 'コマンドと名前  Ctrl-K',
