@@ -8,6 +8,7 @@ use dwell_store::{CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT};
 use crate::attribute::part;
 use crate::description::Description;
 use crate::error::Error;
+use crate::kernel::KernelPlace;
 use crate::order::{Order, Pending};
 use crate::plan::Plan;
 use crate::raw_trace::RawTrace;
@@ -37,7 +38,7 @@ pub struct Imported {
 pub fn import<S: Read>(
     source: PerfSource,
     folder: &ResultFolder,
-    symbols: impl FnOnce() -> Option<S>,
+    symbols: impl Fn() -> Option<S>,
     boot_id: &str,
 ) -> Result<Imported, Error> {
     let PerfSource { mut description, data, written_at, is_unfinished } = source;
@@ -54,7 +55,8 @@ pub fn import<S: Read>(
     if !plan.samples && !plan.has_switches() {
         return Err(Error::Lacks("neither samples of running threads nor context switches"));
     }
-    let mut translator = Translator::new(&description, &plan, RawTrace::begin(folder)?);
+    let calls_of = |place: &KernelPlace| place.system_calls(symbols()?);
+    let mut translator = Translator::new(&description, &plan, RawTrace::begin(folder)?, &calls_of);
     let mut order = Order::default();
     let mut give = |record: Pending| translator.take(&record);
     let mut next = first;
@@ -71,7 +73,7 @@ pub fn import<S: Read>(
     let mut manifest = manifest(&description, &tally, events, written_at);
     manifest.notices = notices(&plan, &tally, is_cut);
     manifest.losses = counted(&tally, order.late);
-    if tally.kernel.as_ref().is_some_and(|place| symbols().is_some_and(|symbols| place.is_of(symbols))) {
+    if tally.is_this_kernel {
         boot_id.clone_into(&mut manifest.boot_id);
     }
     folder.write_manifest(&manifest)?;

@@ -21,4 +21,6 @@ pub struct Tally {
     pub cpus: u32,
     /// Where the kernel lay.
     pub kernel: Option<KernelPlace>,
+    /// Whether that is where this machine's kernel lies.
+    pub is_this_kernel: bool,
 }

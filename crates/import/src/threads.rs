@@ -36,6 +36,19 @@ pub struct KnownThread {
     pub cpu: u16,
 }
 
+/// A wake-up that its thread has not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake {
+    /// When.
+    pub time_ns: u64,
+    /// By which thread; 0 where none did.
+    pub tid: u32,
+    /// In what context: one of `waker_context`.
+    pub context: u8,
+    /// Key of the waker's stack.
+    pub stack: u64,
+}
+
 /// The threads that live.
 #[derive(Debug, Default)]
 pub struct KnownThreads {

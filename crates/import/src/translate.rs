@@ -15,7 +15,7 @@ use crate::cpus::{Cpus, Occupant};
 use crate::cursor::{Cursor, until_zero};
 use crate::description::Description;
 use crate::error::Error;
-use crate::kernel::KernelPlace;
+use crate::kernel::{KernelPlace, SystemCalls};
 use crate::mappings;
 use crate::order::Pending;
 use crate::plan::{Meaning, Plan, SwitchFields, WakeFields};
@@ -24,7 +24,7 @@ use crate::records::kind;
 use crate::sample::{self, Chain, Sample, Stamp};
 use crate::sampling;
 use crate::tally::Tally;
-use crate::threads::{KnownThreads, Place, name};
+use crate::threads::{KnownThreads, Place, Wake, name};
 
 const NOBODY: u32 = u32::MAX;
 const MISC_CPU_MODE: u16 = 7;
@@ -42,15 +42,6 @@ const WAITS: u32 = 1;
 const WAITS_SURELY: u32 = 2;
 const STOPPED_OR_TRACED: u32 = 4 | 8;
 
-/// A wake-up that its thread has not answered yet.
-#[derive(Clone, Copy, Debug)]
-struct Wake {
-    time_ns: u64,
-    tid: u32,
-    context: u8,
-    stack: u64,
-}
-
 /// Makes records.
 pub struct Translator<'d> {
     description: &'d Description,
@@ -61,11 +52,18 @@ pub struct Translator<'d> {
     wakes: HashMap<u32, Wake>,
     maps: Vec<(MapHeader, Vec<u8>)>,
     tally: Tally,
+    calls_of: &'d dyn Fn(&KernelPlace) -> Option<SystemCalls>,
+    calls: SystemCalls,
 }
 
 impl<'d> Translator<'d> {
-    /// Of a file that says this of itself, into `trace`.
-    pub fn new(description: &'d Description, plan: &'d Plan, trace: RawTrace) -> Self {
+    /// Of a file that says this of itself, into `trace`. `calls_of` knows the system calls of a kernel, if it is this machine's.
+    pub fn new(
+        description: &'d Description,
+        plan: &'d Plan,
+        trace: RawTrace,
+        calls_of: &'d dyn Fn(&KernelPlace) -> Option<SystemCalls>,
+    ) -> Self {
         Self {
             description,
             plan,
@@ -75,6 +73,8 @@ impl<'d> Translator<'d> {
             wakes: HashMap::new(),
             maps: Vec::new(),
             tally: Tally::default(),
+            calls_of,
+            calls: SystemCalls::default(),
         }
     }
 
@@ -219,6 +219,9 @@ impl<'d> Translator<'d> {
             } else {
                 (record.user_stack, record.kernel_stack) = self.stacks(stamp, chain)?;
                 self.depart(&mut record, out, state);
+                if record.syscall == i32::from(UNSEEN) {
+                    record.syscall = self.calls.called_in(&chain.kernel).map_or(record.syscall, i32::from);
+                }
             }
         }
         // Of a single program's threads perf tells when they leave only: others than those are strangers.
@@ -455,7 +458,11 @@ impl<'d> Translator<'d> {
         let (mut header, path) = mappings::parse(record, cursor, is_second)?;
         if header.h.tid == NOBODY || header.h.tid == 0 {
             let kernel = KernelPlace::of_mapping(path, header.file_offset);
-            self.tally.kernel = self.tally.kernel.take().or(kernel);
+            if self.tally.kernel.is_none() {
+                let calls = kernel.as_ref().and_then(|kernel| (self.calls_of)(kernel));
+                self.tally.is_this_kernel = calls.is_some();
+                (self.tally.kernel, self.calls) = (kernel, calls.unwrap_or_default());
+            }
             return Some(());
         }
         if let Some(id) = self.description.build_ids.get(path).filter(|_| header.build_id_bytes == 0) {
