@@ -18,8 +18,9 @@ const texts = (search: string) =>
 
 test('each word must be there; what begins with the search comes first', () => {
   expect(texts('co')).toEqual(['Collection Log', 'Compare']);
-  expect(texts('la')).toEqual(['Latency', 'Flame Graph', 'Blame', 'Platform']);
+  expect(texts('la')).toEqual(['Latency', 'Flame Graph', 'Blame', 'Platform: timeline']);
   expect(texts('ca').slice(0, 2)).toEqual(['Causes', 'Caller/Callee']);
+  expect(texts('timeline')[0]).toEqual('Platform: timeline');
   expect(texts('graph')).toEqual(['Flame Graph']);
   expect(texts('log COLL')).toEqual(['Collection Log']);
   expect(texts('no such command')).toEqual([]);

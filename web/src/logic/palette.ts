@@ -27,7 +27,8 @@ export function screenEntries(tab: Tab): PaletteEntry[] {
   return tabsBeside(tab).map((to) => ({
     id: `view ${to}`,
     group: 'view',
-    text: t(`tab.${to}`),
+    // Who looks for the timeline need not know what its screen is called.
+    text: to === 'platform' ? t('palette.platform') : t(`tab.${to}`),
     change: (state) => ({ ...state, tab: to }),
   }));
 }

@@ -10,6 +10,7 @@ export const paletteEn = {
   'palette.group.function': 'function',
   'palette.group.task': 'task',
   'palette.group.action': 'action',
+  'palette.platform': 'Platform: timeline',
   'palette.zoom-all': 'Timeline: show all',
   'palette.clear': 'Clear all filters',
   'palette.results': 'List of results',

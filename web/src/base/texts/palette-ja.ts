@@ -12,6 +12,7 @@ export const paletteJa: Record<keyof typeof paletteEn, string> = {
   'palette.group.function': '関数',
   'palette.group.task': 'タスク',
   'palette.group.action': '操作',
+  'palette.platform': 'プラットフォーム: タイムライン',
   'palette.zoom-all': 'タイムライン: すべて表示',
   'palette.clear': 'すべてのフィルターをクリア',
   'palette.results': '結果の一覧',
