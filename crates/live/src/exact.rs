@@ -16,7 +16,7 @@ const EXPECTS_LOCK: u64 = 2;
 /// Sums of one interval after the other.
 #[derive(Clone, Debug, Default)]
 pub struct ExactActivity {
-    waits: HashMap<SumOf, i64>,
+    waits: HashMap<SumOf, WaitSum>,
     others: HashMap<(u32, u32), [i64; 3]>,
     open: Vec<OpenSum>,
 }
@@ -29,13 +29,35 @@ struct SumOf {
     waited_for: WaitedFor,
 }
 
+/// Of one kind of wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct WaitSum {
+    /// What is not taken yet.
+    wait_ns: i64,
+    waits: u64,
+    longest_ns: u64,
+}
+
+/// What a thread waited for in an interval, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactWait {
+    /// For what.
+    pub waited_for: WaitedFor,
+    /// How long in the interval, ns.
+    pub wait_ns: u64,
+    /// Waits that ended in it.
+    pub waits: u64,
+    /// The longest one that ended in it or went on at its end, ns from where it began, be that before the interval.
+    pub longest_ns: u64,
+}
+
 /// What a thread did in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExactThread {
     /// Its times.
     pub sums: ActivitySums,
     /// What it waited for, the longest first.
-    pub waited_for: Vec<(WaitedFor, u64)>,
+    pub waits: Vec<ExactWait>,
 }
 
 /// What all threads did, by process and thread.
@@ -58,7 +80,7 @@ impl ExactActivity {
         other.iter_mut().zip(parts).for_each(|(sum, part)| *sum += sign * part as i64);
         if let Standing::Waiting(waited_for) = Standing::of(&as_snapshot(key)) {
             let sum = SumOf { pid: key.pid, tid: key.tid, waited_for };
-            *self.waits.entry(sum).or_default() += sign * value.wait_ns as i64;
+            self.waits.entry(sum).or_default().add(value, sign);
         }
     }
 
@@ -72,21 +94,46 @@ impl ExactActivity {
                 threads.entry(thread).or_default().sums = sums;
             }
         }
-        for (sum, wait_ns) in &mut self.waits {
-            let ns = taken(wait_ns);
-            if ns > 0 {
-                let thread = threads.entry((sum.pid, sum.tid)).or_default();
-                thread.sums.waiting_ns += ns;
-                thread.sums.waits_ns[sum.waited_for.kind as usize] += ns;
-                thread.waited_for.push((sum.waited_for, ns));
+        for (of, sum) in &mut self.waits {
+            let wait = sum.take(of.waited_for);
+            if wait.wait_ns > 0 || wait.waits > 0 {
+                let thread = threads.entry((of.pid, of.tid)).or_default();
+                thread.sums.waiting_ns += wait.wait_ns;
+                thread.sums.waits_ns[of.waited_for.kind as usize] += wait.wait_ns;
+                thread.waits.push(wait);
             }
         }
         self.others.retain(|_, parts| parts.iter().any(|part| *part != 0));
-        self.waits.retain(|_, ns| *ns != 0);
+        self.waits.retain(|_, sum| sum.wait_ns != 0);
         for thread in threads.values_mut() {
-            thread.waited_for.sort_by_key(|(waited_for, ns)| (std::cmp::Reverse(*ns), *waited_for));
+            thread.waits.sort_by_key(|wait| (std::cmp::Reverse(wait.wait_ns), wait.waited_for));
         }
         threads
+    }
+}
+
+impl WaitSum {
+    /// What was open before takes its time away again; it has been no wait that ended.
+    fn add(&mut self, value: &SumValue, sign: i64) {
+        self.wait_ns += sign * value.wait_ns as i64;
+        if sign > 0 {
+            self.waits += value.waits;
+            self.longest_ns = self.longest_ns.max(value.longest_ns);
+        }
+    }
+
+    fn take(&mut self, waited_for: WaitedFor) -> ExactWait {
+        let Self { waits, longest_ns, .. } = *self;
+        (self.waits, self.longest_ns) = (0, 0);
+        ExactWait { waited_for, wait_ns: taken(&mut self.wait_ns), waits, longest_ns }
+    }
+}
+
+impl ExactThread {
+    /// What it waited for and how long, the longest first.
+    fn waited_for(&self) -> Vec<(WaitedFor, u64)> {
+        let waited = self.waits.iter().filter(|wait| wait.wait_ns > 0);
+        waited.map(|wait| (wait.waited_for, wait.wait_ns)).collect()
     }
 }
 
@@ -139,13 +186,12 @@ impl Interval {
     ) {
         (self.length_ns, self.ended, self.summed) = (length_ns, 0, Some(losses));
         for thread in &mut self.threads {
-            let ExactThread { sums, waited_for } =
-                exact.remove(&(thread.last.pid, thread.last.tid)).unwrap_or_default();
-            (thread.sums, thread.waited_for) = (sums, waited_for);
+            let of_sums = exact.remove(&(thread.last.pid, thread.last.tid)).unwrap_or_default();
+            (thread.sums, thread.waited_for) = (of_sums.sums, of_sums.waited_for());
         }
-        self.threads.extend(exact.into_iter().map(|((pid, tid), ExactThread { sums, waited_for })| {
+        self.threads.extend(exact.into_iter().map(|((pid, tid), of_sums)| {
             let last = TaskSnapshot { comm: name(pid, tid).unwrap_or_default(), ..ended(pid, tid) };
-            ThreadActivity { last, sums, waited_for }
+            ThreadActivity { last, sums: of_sums.sums, waited_for: of_sums.waited_for() }
         }));
         self.threads.sort_unstable_by_key(|thread| (thread.last.pid, thread.last.tid, thread.last.started_ns));
     }
@@ -174,10 +220,12 @@ mod tests {
         let first = activity.take(&[(lock(128), waited(1, 10))], open(70));
         let thread = &first[&(5, 6)];
         assert_eq!((thread.sums.waiting_ns, thread.sums.waits_ns[WaitKind::Lock as usize]), (80, 80));
-        assert_eq!((thread.waited_for[0].0.object, thread.waited_for[0].1), (64, 70));
+        assert_eq!((thread.waits[0].waited_for.object, thread.waits[0].wait_ns), (64, 70));
         let second = activity.take(&[(lock(64), SumValue { running_ns: 9, ..waited(1, 100) })], Vec::new());
         let sums = &second[&(5, 6)].sums;
         assert_eq!((sums.waiting_ns, sums.running_ns), (30, 9), "70 of the 100 ns were before");
+        let counts = |thread: &ExactThread| thread.waits.iter().map(|wait| wait.waits).sum::<u64>();
+        assert_eq!((counts(thread), counts(&second[&(5, 6)])), (1, 1), "a wait counts where it ends");
         assert!(activity.take(&[], Vec::new()).is_empty());
     }
 

@@ -11,6 +11,6 @@ mod rows;
 mod wait;
 
 pub use activity::{Activity, ActivitySums, Interval, SumLosses, ThreadActivity};
-pub use exact::{ExactActivity, ExactThread, ExactThreads};
+pub use exact::{ExactActivity, ExactThread, ExactThreads, ExactWait};
 pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
 pub use wait::{Standing, WaitKind, WaitedFor};

@@ -2,6 +2,7 @@
 //! It takes words and gives a [`Command`] with its options, each command's in a file of its own.
 //! It does nothing of what the commands do. Options are called as VTune's where it has one.
 
+mod agent;
 mod analyze;
 mod anatomy;
 mod belonging;
@@ -40,6 +41,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use agent::AgentArgs;
 pub use analyze::AnalyzeArgs;
 pub use anatomy::{
     AnatomyCommand, AnatomyCompareArgs, AnatomyReportArgs, CardArg, CompareBy, ModelArgs, RecordedArgs, RunArgs,
@@ -124,6 +126,9 @@ pub enum Command {
     /// Show who runs and who waits right now, for what, because of whom: a screen, or one interval.
     #[command(after_help = top::EXAMPLES)]
     Top(Box<TopArgs>),
+    /// Write what all processes of this host wait for to the store of a fleet, row of time by row of time.
+    #[command(arg_required_else_help = true, after_help = agent::EXAMPLES)]
+    Agent(AgentArgs),
     /// Steer a collection that runs: pause, resume, stop, cancel, mark, snapshot.
     #[command(arg_required_else_help = true, override_usage = "dwell control [RESULT] WORD [TEXT]", after_help = control::EXAMPLES)]
     Control(ControlArgs),

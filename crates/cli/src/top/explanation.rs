@@ -78,26 +78,33 @@ impl<'i> Threads<'i> {
     fn target(&self, thread: &ThreadActivity, waited_for: WaitedFor, is_now: bool) -> WaitTarget {
         let pid = thread.last.pid;
         let is_thread = |tid: u32| self.by_id.get(&tid).is_some_and(|it| it.last.pid == pid);
-        let named = |object_type, name: String| WaitTarget { object_type, name, holder: 0 };
-        let call = || Syscall::name_of(waited_for.syscall);
         match waited_for.kind {
             WaitKind::Lock | WaitKind::Condition
                 if is_now && Syscall::kind_of(waited_for.syscall) == CallKind::Futex =>
             {
                 on_futex(&thread.last, is_thread)
             }
-            WaitKind::Lock | WaitKind::Condition => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
-            WaitKind::Network | WaitKind::Stream => on_descriptor(pid, waited_for.object as i32),
-            WaitKind::Disk if waited_for.object != 0 => on_descriptor(pid, waited_for.object as i32),
-            WaitKind::Disk => named(ObjectType::BlockIo, format!("a disk in {}", call())),
-            WaitKind::PageFault => named(ObjectType::PageFault, "a page of its memory".into()),
-            WaitKind::Poll => named(ObjectType::Event, call()),
-            WaitKind::Sleep => named(ObjectType::Sleep, call()),
-            WaitKind::Child => named(ObjectType::ChildProcess, "a child process".into()),
-            WaitKind::Signal => named(ObjectType::Signal, "a signal".into()),
-            WaitKind::Other if waited_for.syscall >= 0 => named(ObjectType::Unknown, call()),
-            WaitKind::Other => named(ObjectType::Unknown, "(not seen)".into()),
+            _ => target_of(pid, waited_for),
         }
+    }
+}
+
+/// What a thread of process `pid` waited for, as far as its call and its descriptors tell.
+pub fn target_of(pid: u32, waited_for: WaitedFor) -> WaitTarget {
+    let named = |object_type, name: String| WaitTarget { object_type, name, holder: 0 };
+    let call = || Syscall::name_of(waited_for.syscall);
+    match waited_for.kind {
+        WaitKind::Lock | WaitKind::Condition => named(ObjectType::Futex, format!("futex {:#x}", waited_for.object)),
+        WaitKind::Network | WaitKind::Stream => on_descriptor(pid, waited_for.object as i32),
+        WaitKind::Disk if waited_for.object != 0 => on_descriptor(pid, waited_for.object as i32),
+        WaitKind::Disk => named(ObjectType::BlockIo, format!("a disk in {}", call())),
+        WaitKind::PageFault => named(ObjectType::PageFault, "a page of its memory".into()),
+        WaitKind::Poll => named(ObjectType::Event, call()),
+        WaitKind::Sleep => named(ObjectType::Sleep, call()),
+        WaitKind::Child => named(ObjectType::ChildProcess, "a child process".into()),
+        WaitKind::Signal => named(ObjectType::Signal, "a signal".into()),
+        WaitKind::Other if waited_for.syscall >= 0 => named(ObjectType::Unknown, call()),
+        WaitKind::Other => named(ObjectType::Unknown, "(not seen)".into()),
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use crate::args::TopArgs;
 use crate::error::Result;
+pub use explanation::target_of;
 use sampler::Sampler;
 
 /// Shows the screen, or prints one interval.

@@ -19,6 +19,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-view", &[]),
     ("dwell-live", &["dwell-model", "dwell-wire"]),
     ("dwell-cgroups", &["dwell-files"]),
+    ("dwell-fleet", &["dwell-files"]),
     ("dwell-work", &[]),
     ("dwell-files", &[]),
     ("dwell-isolate", &[]),
@@ -118,6 +119,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-export",
             "dwell-cgroups",
             "dwell-live",
+            "dwell-fleet",
+            "dwell-wire",
             "dwell-doctor",
             "dwell-queues",
             "dwell-pt",
@@ -136,7 +139,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("gimli", &["dwell-resolve", "dwell-unwind"]),
     ("object", &["dwell-files", "dwell-goroutines", "dwell-pclntab", "dwell-probes", "dwell-resolve", "dwell-unwind"]),
     ("blazesym", &["dwell-resolve"]),
-    ("parquet", &["dwell-store"]),
+    ("parquet", &["dwell-store", "dwell-fleet"]),
     ("clap", &["dwell"]),
     ("axum", &["dwell-server"]),
     ("hyper", &["dwell-server"]),
@@ -162,7 +165,7 @@ const UNSAFE: &[&str] = &[
 
 /// Crates that read or write results, or files of the profiled program.
 const MEETS_HOSTILE_FILES: &[&str] =
-    &["store", "capture", "resolve", "analyze", "merge", "server", "cli", "unwind", "probes", "pt"];
+    &["store", "fleet", "capture", "resolve", "analyze", "merge", "server", "cli", "unwind", "probes", "pt"];
 
 /// Calls that open, make, list or delete a file by its path.
 const BY_PATH: &[&str] = &[

@@ -4,6 +4,7 @@
 //! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
+mod agent;
 mod anatomy;
 mod bad_code;
 mod bad_input;
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
     cases.extend(survival::cases());
     cases.extend(faults_recording::cases());
     cases.extend(top::cases());
+    cases.extend(agent::cases());
     cases.extend(truth::cases());
     cases.extend(unprivileged::cases());
     cases.extend(source::cases());

@@ -1,0 +1,159 @@
+//! The store of a fleet: what the agents of many hosts write, one Parquet file for each host, service and row of time.
+//!
+//! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`.
+
+mod table;
+
+use std::io;
+use std::path::Path;
+
+use dwell_files::Folder;
+
+pub use table::FleetRow;
+
+const NS_PER_DAY: i64 = 86_400_000_000_000;
+/// Rights of its folders, less the umask's.
+const FOLDER_MODE: u32 = 0o755;
+/// Is made and deleted when the store is opened.
+const PROBE: &str = ".dwell-agent-probe";
+/// Characters of a service's or a host's name that are kept.
+const MOST_NAME_CHARS: usize = 100;
+
+/// A folder that the files of a fleet lie in.
+#[derive(Debug)]
+pub struct FleetStore {
+    folder: Folder,
+}
+
+impl FleetStore {
+    /// The store in this folder, which is made where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Where no file can be written in it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let folder = match Folder::create(path, FOLDER_MODE) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Folder::open(path),
+            made => made,
+        };
+        let folder = folder?;
+        folder.replace(PROBE, PROBE.as_bytes())?;
+        folder.remove(PROBE)?;
+        Ok(Self { folder })
+    }
+
+    /// Writes what `service` did on `host` in the row of time that began at `start_ns`, Unix time; whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Those of the calls that it needs.
+    pub fn write(&self, service: &str, host: &str, start_ns: i64, rows: &[FleetRow]) -> io::Result<()> {
+        let bytes = table::to_parquet(rows).map_err(io::Error::other)?;
+        let day = child(&self.folder, &format!("day={}", day_of(start_ns)))?;
+        let folder = child(&day, &format!("service={}", path_name(service)))?;
+        folder.replace(&format!("{}-{start_ns}.parquet", path_name(host)), &bytes)
+    }
+}
+
+/// The folder `name` in `parent`, which another agent may just have made.
+fn child(parent: &Folder, name: &str) -> io::Result<Folder> {
+    match parent.make_folder(name, FOLDER_MODE) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => parent.folder(name),
+        made => made,
+    }
+}
+
+/// A name as a part of a path has it: letters, digits and `.`, `_`, `@`, `-`, anything else replaced by `_`; no dot at the begin.
+fn path_name(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "._@-".contains(c) { c } else { '_' };
+    let name: String = name.chars().take(MOST_NAME_CHARS).map(kept).collect();
+    match name.strip_prefix('.') {
+        Some(rest) => format!("_{rest}"),
+        None if name.is_empty() => "_".into(),
+        None => name,
+    }
+}
+
+/// The day of a Unix time in UTC: 2026-11-26.
+fn day_of(unix_ns: i64) -> String {
+    // Howard Hinnant's civil_from_days, for days since 1970.
+    let days = unix_ns.div_euclid(NS_PER_DAY) + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn row(object: &str, wait_ns: i64) -> FleetRow {
+        FleetRow {
+            host: "h".into(),
+            t: 7,
+            length_ns: 1_000,
+            process: "app".into(),
+            kind: "lock".into(),
+            object: object.into(),
+            object_type: "futex".into(),
+            waits: 2,
+            wait_ns,
+            longest_ns: wait_ns,
+            running_ns: 0,
+            runnable_ns: -1,
+        }
+    }
+
+    #[test]
+    fn names_are_parts_of_paths() {
+        assert_eq!(path_name("nginx.service"), "nginx.service");
+        assert_eq!(path_name("../a/b c"), "_._a_b_c");
+        assert_eq!((path_name(""), path_name(".").as_str()), ("_".into(), "_"));
+        assert_eq!(path_name(&"x".repeat(300)).len(), MOST_NAME_CHARS);
+    }
+
+    #[test]
+    fn days_are_those_of_utc() {
+        assert_eq!(day_of(0), "1970-01-01");
+        assert_eq!(day_of(951_782_400_000_000_000), "2000-02-29");
+        assert_eq!(day_of(1_795_737_599_999_999_999), "2026-11-26");
+        assert_eq!(day_of(1_795_737_600_000_000_000), "2026-11-27");
+    }
+
+    #[test]
+    fn a_row_lies_by_day_and_service() {
+        let folder = TempDir::new().unwrap();
+        let store = FleetStore::open(&folder.path().join("fleet")).unwrap();
+        store.write("a/b", "web 1", NS_PER_DAY, &[row("futex 0x10", 500), row("", 600)]).unwrap();
+        let written = folder.path().join("fleet/day=1970-01-02/service=a_b");
+        let names: Vec<_> = fs::read_dir(&written).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["web_1-86400000000000.parquet"]);
+        let reader = SerializedFileReader::new(File::open(written.join(&names[0])).unwrap()).unwrap();
+        let read: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let of = |object, ns| {
+            format!(
+                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
+                 waits: 2, wait_ns: {ns}, longest_ns: {ns}, running_ns: 0, runnable_ns: -1}}"
+            )
+        };
+        assert_eq!(read, [of("futex 0x10", 500), of("", 600)]);
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_is_refused() {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(FleetStore::open(&folder.path().join("file")).is_err());
+        assert!(FleetStore::open(&folder.path().join("missing/fleet")).is_err());
+    }
+}

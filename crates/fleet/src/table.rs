@@ -1,0 +1,101 @@
+//! The table of a fleet's waits as a Parquet file. Its types are those that all engines of SQL share: signed numbers and texts.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::errors::Result;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+/// Its columns, in this order.
+const SCHEMA: &str = "message dwell {
+    required binary host (UTF8);
+    required int64 t;
+    required int64 length_ns;
+    required binary process (UTF8);
+    required binary kind (UTF8);
+    required binary object (UTF8);
+    required binary object_type (UTF8);
+    required int64 waits;
+    required int64 wait_ns;
+    required int64 longest_ns;
+    required int64 running_ns;
+    required int64 runnable_ns;
+}";
+
+/// One process name, kind of wait and object of a service on a host, in one row of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetRow {
+    /// Name of the host.
+    pub host: String,
+    /// When the row of time began, Unix time in ns.
+    pub t: i64,
+    /// How long the row of time is.
+    pub length_ns: i64,
+    /// Name of the process; empty for what was lost.
+    pub process: String,
+    /// Kind of wait; `cpu`: running and runnable time of the process; `lost`: what the sums had no place for.
+    pub kind: String,
+    /// What was waited for.
+    pub object: String,
+    /// Type of that.
+    pub object_type: String,
+    /// Waits that ended in the row of time.
+    pub waits: i64,
+    /// Waiting time in it, also of waits that began before or go on after it.
+    pub wait_ns: i64,
+    /// The longest of these waits, from where it began.
+    pub longest_ns: i64,
+    /// Time on a CPU; only in rows of the kinds `cpu` and `lost`.
+    pub running_ns: i64,
+    /// Time in the run queue; only in rows of the kinds `cpu` and `lost`.
+    pub runnable_ns: i64,
+}
+
+/// A column: texts or numbers.
+enum Cells {
+    Texts(fn(&FleetRow) -> &str),
+    Numbers(fn(&FleetRow) -> i64),
+}
+
+/// How the columns of [`SCHEMA`] are filled.
+const COLUMNS: [Cells; 12] = [
+    Cells::Texts(|row| &row.host),
+    Cells::Numbers(|row| row.t),
+    Cells::Numbers(|row| row.length_ns),
+    Cells::Texts(|row| &row.process),
+    Cells::Texts(|row| &row.kind),
+    Cells::Texts(|row| &row.object),
+    Cells::Texts(|row| &row.object_type),
+    Cells::Numbers(|row| row.waits),
+    Cells::Numbers(|row| row.wait_ns),
+    Cells::Numbers(|row| row.longest_ns),
+    Cells::Numbers(|row| row.running_ns),
+    Cells::Numbers(|row| row.runnable_ns),
+];
+
+/// The bytes of a file that has these rows.
+pub(crate) fn to_parquet(rows: &[FleetRow]) -> Result<Vec<u8>> {
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for cells in &COLUMNS {
+        let Some(mut column) = group.next_column()? else { break };
+        match cells {
+            Cells::Texts(of) => {
+                let texts: Vec<ByteArray> = rows.iter().map(|row| ByteArray::from(of(row))).collect();
+                column.typed::<ByteArrayType>().write_batch(&texts, None, None)?;
+            }
+            Cells::Numbers(of) => {
+                let numbers: Vec<i64> = rows.iter().map(of).collect();
+                column.typed::<Int64Type>().write_batch(&numbers, None, None)?;
+            }
+        }
+        column.close()?;
+    }
+    group.close()?;
+    writer.into_inner()
+}
