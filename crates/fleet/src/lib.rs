@@ -7,11 +7,11 @@ mod table;
 use std::io;
 use std::path::Path;
 
+use chrono::DateTime;
 use dwell_files::Folder;
 
 pub use table::FleetRow;
 
-const NS_PER_DAY: i64 = 86_400_000_000_000;
 /// Rights of its folders, less the umask's.
 const FOLDER_MODE: u32 = 0o755;
 /// Is made and deleted when the store is opened.
@@ -76,16 +76,7 @@ fn path_name(name: &str) -> String {
 
 /// The day of a Unix time in UTC: 2026-11-26.
 fn day_of(unix_ns: i64) -> String {
-    // Howard Hinnant's civil_from_days, for days since 1970.
-    let days = unix_ns.div_euclid(NS_PER_DAY) + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d").to_string()
 }
 
 #[cfg(test)]
@@ -134,7 +125,7 @@ mod tests {
     fn a_row_lies_by_day_and_service() {
         let folder = TempDir::new().unwrap();
         let store = FleetStore::open(&folder.path().join("fleet")).unwrap();
-        store.write("a/b", "web 1", NS_PER_DAY, &[row("futex 0x10", 500), row("", 600)]).unwrap();
+        store.write("a/b", "web 1", 86_400_000_000_000, &[row("futex 0x10", 500), row("", 600)]).unwrap();
         let written = folder.path().join("fleet/day=1970-01-02/service=a_b");
         let names: Vec<_> = fs::read_dir(&written).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["web_1-86400000000000.parquet"]);
