@@ -150,7 +150,11 @@ fn a_store_that_cannot_be_written() -> Result<()> {
     let store = folder.path().join("fleet");
     let agent = agent(&store, "1s")?;
     wait_for("a row", || files(&store).iter().any(|file| is_whole(file)).then_some(()))?;
-    fs::remove_dir_all(&store)?;
+    // The agent may write into it meanwhile.
+    wait_for("an end of the store", || {
+        let _ = fs::remove_dir_all(&store);
+        (!store.exists()).then_some(())
+    })?;
     sleep(Duration::from_millis(1_500));
     agent.signal(Signal::INT)?;
     let output = agent.finish()?;
