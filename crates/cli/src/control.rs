@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use dwell_store::{CONTROL_SOCKET, ControlReply, ControlRequest, ControlStatus, ResultFolder, State, control_line};
 
-use crate::args::{ControlArgs, ControlWord, FinalizationMode, FinalizeArgs, Format};
+use crate::args::{ControlArgs, ControlWord, FinalizeArgs, Format, NamingArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::text::units;
 use crate::{finalize, output};
@@ -131,12 +131,7 @@ fn words(folder: &Path, status: &ControlStatus, format: Format) -> String {
 
 /// Makes the snapshot a result that can be read, and prints its path.
 fn finalize_snapshot(path: &Path) -> Result<ExitCode> {
-    let args = FinalizeArgs {
-        result: path.to_owned(),
-        search_dir: Vec::new(),
-        finalization_mode: FinalizationMode::Full,
-        quiet: true,
-    };
+    let args = FinalizeArgs { result: path.to_owned(), naming: NamingArgs::default(), quiet: true };
     let status = finalize::run(&args)?;
     output::print(&format!("{}\n", path.display()))?;
     Ok(status)

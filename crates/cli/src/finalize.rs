@@ -7,7 +7,7 @@ use dwell_resolve::{DebuginfodSettings, Mode, Options};
 use dwell_store::{Folder, ResultFolder, Trace};
 use indicatif::ProgressBar;
 
-use crate::args::{FinalizationMode, FinalizeArgs};
+use crate::args::{FinalizationMode, FinalizeArgs, NamingArgs};
 use crate::debuginfod;
 use crate::error::{Hinted, Result, quoted};
 use crate::kernel_symbols::KernelSymbols;
@@ -16,11 +16,19 @@ use crate::progress;
 use crate::reading::Reading;
 use crate::terminal;
 
+/// Refuses a mode that leaves for later what the command is for.
+pub fn refuse_deferral(naming: &NamingArgs, action: &str) -> Result<()> {
+    match naming.finalization_mode {
+        FinalizationMode::Full | FinalizationMode::Fast => Ok(()),
+        FinalizationMode::Deferred | FinalizationMode::None => {
+            Err(Hinted::usage(format!("{action} cannot be deferred")).hint("--finalization-mode full or fast"))
+        }
+    }
+}
+
 /// Finalizes the result that the command line names.
 pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
-    if matches!(args.finalization_mode, FinalizationMode::Deferred | FinalizationMode::None) {
-        return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
-    }
+    refuse_deferral(&args.naming, "finalizing now")?;
     let kernel = KernelSymbols::take()?;
     let reading = Reading::of([&*args.result])?.writing_below(&args.result).fetching(debug_files());
     match Folder::open(&args.result) {
@@ -28,7 +36,7 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
         Err(_) => reading.confine()?, // opening the result says what is wrong with it
     }
     let folder = ResultFolder::open(&args.result)?;
-    let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel: &kernel };
+    let naming = Naming { search_dirs: &args.naming.search_dir, mode: args.naming.finalization_mode, kernel: &kernel };
     let trace = run_on(&folder, &naming, args.quiet)?;
     if !args.quiet {
         for notice in &trace.notices.text {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use dwell_import::PerfSource;
 use dwell_store::ResultFolder;
 
-use crate::args::{FinalizationMode, ImportArgs};
+use crate::args::ImportArgs;
 use crate::error::{Hinted, Result, quoted};
 use crate::finalize::{self, Naming};
 use crate::kernel_symbols::KernelSymbols;
@@ -18,9 +18,7 @@ const SUFFIX: &str = "im";
 
 /// Imports the file that the command line names.
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {
-    if matches!(args.finalization_mode, FinalizationMode::Deferred | FinalizationMode::None) {
-        return Err(Hinted::usage("importing cannot be deferred").hint("--finalization-mode full or fast"));
-    }
+    finalize::refuse_deferral(&args.naming, "importing")?;
     let kernel = KernelSymbols::take()?;
     let target = args.result_dir.as_deref().unwrap_or(Path::new("."));
     if args.result_dir.is_none() {
@@ -54,7 +52,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode> {
 fn fill(source: PerfSource, folder: &ResultFolder, kernel: &KernelSymbols, args: &ImportArgs) -> Result<()> {
     let symbols = || dwell_files::open_regular(&kernel.files().kallsyms).ok();
     dwell_import::import(source, folder, symbols, &dwell_capture::boot_id()).map_err(|error| explain(error, args))?;
-    let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel };
+    let naming = Naming { search_dirs: &args.naming.search_dir, mode: args.naming.finalization_mode, kernel };
     let trace = finalize::run_on(folder, &naming, args.quiet)?;
     if !args.quiet {
         trace.notices.text.iter().for_each(|notice| terminal::print_line(format_args!("dwell: {notice}")));

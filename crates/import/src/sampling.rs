@@ -11,7 +11,7 @@ use crate::threads::{KnownThread, Place};
 
 /// A clock's interrupt may come so much later than its period says.
 const SLACK_NS: u64 = 20_000;
-/// TASK_INTERRUPTIBLE: as a wait, of which the call says that nothing is known.
+/// TASK_INTERRUPTIBLE: it stands as a wait, whose call says that nothing is known.
 const INTERRUPTIBLE: u32 = 1;
 
 /// The thread was sampled at `now_ns`, and is taken to run since `since_ns`. Writes when it left the CPU and came back,

@@ -42,7 +42,7 @@ records! {
         generation: u32,
         /// Since when delays are seen without a gap: of what began before, the begin may be another's.
         since_ns: u64,
-        /// Whether a JVM is recorded of which it is known where its threads' locks are told.
+        /// Whether a JVM is recorded, and it is known where its memory tells what its threads wait for.
         reads_java_locks: u32,
         /// 0.
         reserved: u32,

@@ -12,8 +12,8 @@ const ALWAYS_BUSY: f64 = 0.1;
 /// The same for threads that have more waiters than they are: before the first and after the last they have no work.
 const SOMETIMES_IDLE: f64 = 0.5;
 
-/// Of workers that stay there are no more at once than so many for each one that lives for all of the time.
-const PIECES_OF_LIFE: f64 = 2.0;
+/// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
+const THREADS_PER_LIFE: f64 = 2.0;
 
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
@@ -115,7 +115,7 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
     let askers = root.askers(largest);
     let first = askers.first()?;
     // A loop that waits for many answers at once has no lack of threads.
-    let one_by_one = |link: &&Link| !names.call(link.label).is_some_and(|call| call.starts_with("epoll"));
+    let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label);
     let on_the_way = askers.iter().skip(1).filter(one_by_one).map(|link| {
         let place = names.place(link.place).map(|place| place.at.clone());
         Workers { role: link.role, waited_for_ns: *ns, place, sleep: false }
@@ -146,7 +146,7 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     let account: &Account = explanation.accounts.get(&workers.role)?;
     let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
     // A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
-    let stay = threads <= 1.0 + PIECES_OF_LIFE * life_ns / explanation.elapsed_ns.max(1) as f64;
+    let stay = threads <= 1.0 + THREADS_PER_LIFE * life_ns / explanation.elapsed_ns.max(1) as f64;
     let idle = account.idle_ns as f64 / life_ns;
     let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;
     // Of workers that sleep, the one who asks may be a loop that asks for many.

@@ -26,14 +26,14 @@ use crate::terminal;
 use processes::Processes;
 use rows::{RowOfTime, signed};
 
-/// Writes rows until it is told to end.
+/// Writes rows until its time is over, or a signal ends it.
 pub fn run(args: &AgentArgs) -> Result<ExitCode> {
     let store = FleetStore::open(&args.store).map_err(|error| {
         Hinted::new(format!("the store {} cannot be written: {error}", args.store.display()))
             .hint("--store names a folder that you may write to")
     })?;
     let host = args.host.clone().map_or_else(own_name, Ok)?;
-    let told = end_signals()?;
+    let signals = end_signals()?;
     let scope = SumScope { by_thread: false, kernel_threads: false };
     let sums = WaitSums::open(scope).map_err(|error| {
         let why = Hinted::new(format!("an agent needs hooks in the scheduler: {}", explain(error, None)));
@@ -43,7 +43,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         Agent { store, host, sums, activity: ExactActivity::default(), written: 0, failed: Failed::default() };
     let end = args.duration.map(|ns| Instant::now() + Duration::from_nanos(ns));
     loop {
-        let is_last = await_end_of_row(args.row, end, &told);
+        let is_last = await_end_of_row(args.row, end, &signals);
         agent.end_row()?;
         if is_last {
             return agent.end(&args.store);
@@ -101,12 +101,12 @@ impl Agent {
 }
 
 /// Waits until the row ends; returns whether it is the last one.
-fn await_end_of_row(row_ns: u64, end: Option<Instant>, told: &Receiver<()>) -> bool {
+fn await_end_of_row(row_ns: u64, end: Option<Instant>, signals: &Receiver<()>) -> bool {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let row_end = Instant::now() + Duration::from_nanos(rest_of_row(now_ns, row_ns));
     let is_last = end.is_some_and(|end| end <= row_end);
     let until = end.filter(|_| is_last).unwrap_or(row_end);
-    match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+    match signals.recv_timeout(until.saturating_duration_since(Instant::now())) {
         Err(RecvTimeoutError::Timeout) => is_last,
         Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
     }
@@ -117,7 +117,7 @@ fn rest_of_row(now_ns: u128, row_ns: u64) -> u64 {
     row_ns - u64::try_from(now_ns % u128::from(row_ns)).unwrap_or(0)
 }
 
-/// Tells of the signals that end it.
+/// A message for each signal that ends it.
 fn end_signals() -> Result<Receiver<()>> {
     let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| {
@@ -129,11 +129,11 @@ fn end_signals() -> Result<Receiver<()>> {
 }
 
 fn own_name() -> Result<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.trim() {
-        "" => Err(Hinted::new("this machine has no name").hint("--host NAME says how it is called in the rows")),
-        name => Ok(name.to_owned()),
+    let name = dwell_capture::host();
+    if name.is_empty() {
+        return Err(Hinted::new("this machine has no name").hint("--host NAME says how it is called in the rows"));
     }
+    Ok(name)
 }
 
 /// The Unix time of an instant of CLOCK_MONOTONIC.

@@ -20,13 +20,20 @@ pub struct FinalizeArgs {
     /// The result's folder.
     #[arg(value_hint = ValueHint::DirPath)]
     pub result: PathBuf,
+    #[command(flatten)]
+    pub naming: NamingArgs,
+    /// Print no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Options of commands that name what was recorded.
+#[derive(Args, Debug, Default)]
+pub struct NamingArgs {
     /// Where else to look for binaries and debug information; can be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub search_dir: Vec<PathBuf>,
     /// How much to find out: full, or fast, which leaves out inlined functions and source lines.
     #[arg(long, value_enum, default_value_t, value_name = "full|fast", hide_possible_values = true)]
     pub finalization_mode: FinalizationMode,
-    /// Print no progress.
-    #[arg(short, long)]
-    pub quiet: bool,
 }

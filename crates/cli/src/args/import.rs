@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::collect::FinalizationMode;
+use super::finalize::NamingArgs;
 
 /// The examples of its help.
 pub const EXAMPLES: &str = "\
@@ -26,12 +26,8 @@ pub struct ImportArgs {
     /// Folder of the result [default: the next r000im, r001im, … here].
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub result_dir: Option<PathBuf>,
-    /// Where else to look for binaries and debug information; can be given several times.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub search_dir: Vec<PathBuf>,
-    /// How much to find out: full, or fast, which leaves out inlined functions and source lines.
-    #[arg(long, value_enum, default_value_t, value_name = "full|fast", hide_possible_values = true)]
-    pub finalization_mode: FinalizationMode,
+    #[command(flatten)]
+    pub naming: NamingArgs,
     /// Print nothing.
     #[arg(short, long)]
     pub quiet: bool,

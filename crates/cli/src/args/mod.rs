@@ -56,7 +56,7 @@ pub use control::{ControlArgs, ControlWord};
 pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
 pub use export::{ExportArgs, ExportFormat, ExportWeight};
-pub use finalize::FinalizeArgs;
+pub use finalize::{FinalizeArgs, NamingArgs};
 pub use format::Format;
 pub use gate::GateArg;
 pub use habits::{MeantCommand, is_program, meaning_of};

@@ -11,7 +11,7 @@ use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
-use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, parks_threads};
+use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, is_of_event_loop, parks_threads};
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
 /// asked for one thing.
@@ -52,8 +52,6 @@ const LISTENS: &[&str] = &[
     "msgrcv",
     "mq_timedreceive",
 ];
-/// Event loops: their time-out is their own timer.
-const LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 /// Those that read a file that is there.
 const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 /// Those that wait for signals.
@@ -67,8 +65,8 @@ const POLL: u8 = 5;
 const GOES_ON_NS: u64 = 1_000_000;
 /// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
-/// So many times more waits on an object are answered than time out, where one that timed out was for an answer, too.
-const MORE: u64 = 2;
+/// Answered waits on an object for each that times out, from which on that one was for an answer, too.
+const ANSWERS_PER_TIME_OUT: u64 = 2;
 /// Rows behind a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
@@ -110,7 +108,7 @@ impl<'n, 't> Classes<'n, 't> {
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, &mut place_of);
         let keys = &trace.events().keys;
-        let in_loop = keys.iter().filter(|key| calls(key, LOOPS));
+        let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
         let mut classes = Self {
             trace,
@@ -201,7 +199,7 @@ impl<'n, 't> Classes<'n, 't> {
     fn reads_request(&self, key: &EventKey) -> bool {
         let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
         let of_others = (self.role_of)(thread) != (self.role_of)(waker);
-        of_others && !parks_threads(object_type(self.trace, key.object())) && !calls(key, LOOPS)
+        of_others && !parks_threads(object_type(self.trace, key.object())) && !is_of_event_loop(key.syscall())
     }
 
     fn is_for_role_mate(&self, key: &EventKey) -> bool {
@@ -232,7 +230,7 @@ impl<'n, 't> Classes<'n, 't> {
     }
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {
-        let (name, in_loop) = (self.name(key), calls(key, LOOPS));
+        let (name, in_loop) = (self.name(key), is_of_event_loop(key.syscall()));
         let listens = name.contains("TCP listen") || name.contains("connections") || in_loop;
         let idle = match key.thread().get().zip(waker_of(key)) {
             // A server's loop that got an answer for a client's question.
@@ -255,6 +253,7 @@ impl<'n, 't> Classes<'n, 't> {
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
         let in_call = key.syscall() >= 0;
         let calls = |names: &[&str]| calls(key, names);
+        let in_loop = is_of_event_loop(key.syscall());
         let name = self.name(key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
         match kind {
@@ -282,25 +281,25 @@ impl<'n, 't> Classes<'n, 't> {
         if serves(name) {
             return Known(Idle);
         }
-        if is_client_socket(name) && outcome != Outcome::TimedOut && !calls(LOOPS) {
+        if is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
             return Known(Demand);
         }
         if outcome == Outcome::Interrupted && is_internal(name) && self.is_by_own_child(key) {
             return Known(Structure); // its loop waits for that child alone
         }
         if outcome == Outcome::TimedOut {
-            return if calls(LOOPS) || is_idle { Known(Own) } else { ByRow };
+            return if in_loop || is_idle { Known(Own) } else { ByRow };
         }
         if let Some(waker) = waker_of(key) {
             let asked = self.was_asked(thread, waker, key, place_of);
             let listens = is_idle && !asks(name);
-            let is_answer = !listens || (calls(LOOPS) && (is_internal(name) || self.is_upstream(thread, waker)));
+            let is_answer = !listens || (in_loop && (is_internal(name) || self.is_upstream(thread, waker)));
             return Known(if asked && is_answer { Demand } else { Idle });
         }
         if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
             return Known(if is_idle { Idle } else { Demand });
         }
-        if calls(LOOPS) { Known(Idle) } else { ByRow }
+        if in_loop { Known(Idle) } else { ByRow }
     }
 
     /// Whether `thread` gave the one that woke it work before. Loops of one process at one place share its work.
@@ -312,7 +311,7 @@ impl<'n, 't> Classes<'n, 't> {
         place_of: &mut impl FnMut(&EventKey) -> PlaceId,
     ) -> bool {
         let processes = &self.trace.threads.process;
-        let is_sibling = calls(key, LOOPS)
+        let is_sibling = is_of_event_loop(key.syscall())
             && processes.get(thread) == processes.get(waker)
             && self.loops.contains(&(waker, place_of(key)));
         !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker))
@@ -337,7 +336,7 @@ impl<'n, 't> Classes<'n, 't> {
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {
         let enders = self.dialogues.enders((self.role_of)(thread), key.object());
         let least = match Outcome::from_code(key.outcome()) {
-            Outcome::TimedOut => MORE * self.dialogues.time_outs((self.role_of)(thread), key.object()),
+            Outcome::TimedOut => ANSWERS_PER_TIME_OUT * self.dialogues.time_outs((self.role_of)(thread), key.object()),
             _ => USUAL,
         };
         let Some(enders) = enders.filter(|enders| enders.values().sum::<u64>() >= least) else { return false };

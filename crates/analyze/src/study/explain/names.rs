@@ -12,7 +12,7 @@ use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{CodePlace, run_place, wait_place};
 use crate::study::explain::roles::{FORKED, filters, roles};
-use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
+use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed, is_of_event_loop};
 
 /// Texts by number, each once.
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// The role, or of a process that is its parent's copy the parent's.
-    pub fn with_copies(&self, role: RoleId) -> RoleId {
+    pub fn original_role(&self, role: RoleId) -> RoleId {
         let of_parent = self.role(role).strip_suffix(FORKED).and_then(|parent| self.roles.numbers.get(parent));
         of_parent.copied().unwrap_or(role)
     }
@@ -160,6 +160,11 @@ impl<'f, 't> Names<'f, 't> {
     pub fn call(&self, label: LabelId) -> Option<String> {
         let call = self.calls.get(label as usize).copied().filter(|call| *call >= 0)?;
         Some(Syscall::name_of(call))
+    }
+
+    /// Whether event loops wait for what has the label.
+    pub fn is_of_event_loop(&self, label: LabelId) -> bool {
+        self.calls.get(label as usize).is_some_and(|call| is_of_event_loop(*call))
     }
 
     /// Whether what has the label passes bytes from those who write to those who read.

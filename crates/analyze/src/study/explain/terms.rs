@@ -1,6 +1,6 @@
 //! The words in which waits are explained: kinds of waits, links of a chain, causes.
 
-use dwell_model::ObjectType;
+use dwell_model::{ObjectType, Syscall};
 
 /// A role of threads, by number: those of one program that do one thing.
 pub type RoleId = u32;
@@ -168,4 +168,12 @@ pub fn hands_over(kind: ObjectType) -> bool {
 pub fn parks_threads(kind: ObjectType) -> bool {
     use ObjectType::*;
     matches!(kind, ConditionVariable | Semaphore | Futex | JvmMonitor)
+}
+
+/// Event loops wait in these: for many things at once, until a time of their own.
+const EVENT_LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
+
+/// Whether event loops wait in the system call of this number.
+pub fn is_of_event_loop(call: i16) -> bool {
+    call >= 0 && EVENT_LOOPS.contains(&Syscall::name_of(call).as_str())
 }
