@@ -334,6 +334,7 @@ export const noticesJa: Record<string, string> = {
   "of-two-hosts": "2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。",
   "imported-from-perf": "perf のファイルからインポートしました。待機の対象のロック、ファイル、ソケットと、その保持者は含まれていません。",
   "imported-samples-only": "ファイルにはサンプルしかありません。スレッドは各サンプルの前の 1 周期だけ実行していたとみなされ、その間の状態は分からず、「time between samples」の待機となります。perf record --switch-events で記録されます。",
+  "imported-switches-sampled": "ファイルにはコンテキスト・スイッチの一部しかなく、何も分かりません (-F と -c はすべてのイベントに適用されます)。それらを指定しない perf record -a -e cpu-clock -e sched:sched_switch ではすべてが記録されます。サンプルの間の状態は分からず、「time between samples」の待機となります。",
   "imported-waits-without-stacks": "ファイルからはスレッドが CPU を離れた時刻は分かりますが、コードの位置は分かりません。perf record -a -e sched:sched_switch で記録されます。",
   "imported-without-wakers": "ファイルからは、誰が待機を終わらせたか、起床したスレッドがどれだけ CPU を待ったかは分かりません。perf record -a -e sched:sched_waking で記録されます。",
   "imported-arrivals-unseen": "スレッドが CPU に戻った時刻が {count} 件でファイルから分からず、そこでは CPU 外の時間が長すぎます。perf は個別のプログラムのスイッチを、スレッドが離れるときにしか記録しません。--switch-events か -a では両方が記録されます。",
