@@ -29,6 +29,7 @@ pub struct Reading {
     /// Folders that it writes below, wherever these are by now.
     held: Vec<Folder>,
     fetches: Option<PathBuf>,
+    keeps_no_index: bool,
     serves: bool,
 }
 
@@ -56,6 +57,12 @@ impl Reading {
     /// Writes below this folder, wherever somebody may have moved it.
     pub fn writing_held(mut self, folder: &Folder) -> Self {
         self.held.push(folder.clone());
+        self
+    }
+
+    /// Reads folders that are no results, and keeps no index in them.
+    pub fn without_index(mut self) -> Self {
+        self.keeps_no_index = true;
         self
     }
 
@@ -95,9 +102,9 @@ impl Reading {
         if let Some(cache) = &self.fetches {
             let _ = fs::create_dir_all(cache); // who fetches into it says why it is not there
         }
-        let caches = dwell_store::caches();
+        let caches = dwell_store::caches().filter(|_| !self.keeps_no_index);
         // An index lies in its result, or in the user's caches.
-        let results = self.reads.iter().filter(|path| path.is_dir());
+        let results = self.reads.iter().filter(|path| path.is_dir() && !self.keeps_no_index);
         let optional = results.chain(&self.fetches).map(PathBuf::as_path);
         let optional = optional.chain(caches.as_ref().map(Folder::path));
         let optional = optional.chain(self.fetches.is_some().then_some(Path::new("/dev/null"))); // of the programs that fetch
@@ -118,7 +125,10 @@ impl Reading {
     fn is_allowed(&self) -> bool {
         let may = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
         let read = |path: &PathBuf| match path.is_dir() {
-            true => may(path, Access::READ_OK | Access::EXEC_OK) && may(&path.join(MANIFEST), Access::READ_OK),
+            true => {
+                let manifest = || self.keeps_no_index || may(&path.join(MANIFEST), Access::READ_OK);
+                may(path, Access::READ_OK | Access::EXEC_OK) && manifest()
+            }
             false => may(path, Access::READ_OK),
         };
         let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;

@@ -1,7 +1,10 @@
 //! The store of a fleet: what the agents of many hosts write, one Parquet file for each host, service and row of time.
 //!
-//! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`.
+//! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`,
+//! and the questions that they answer, as SQL.
 
+mod contents;
+mod questions;
 mod table;
 
 use std::io;
@@ -10,6 +13,10 @@ use std::path::Path;
 use chrono::DateTime;
 use dwell_files::Folder;
 
+pub use contents::StoreContents;
+pub use questions::{
+    AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine, lost,
+};
 pub use table::FleetRow;
 
 /// Rights of its folders, less the umask's.
@@ -75,8 +82,13 @@ fn path_name(name: &str) -> String {
 }
 
 /// The day of a Unix time in UTC: 2026-11-26.
-fn day_of(unix_ns: i64) -> String {
+pub(crate) fn day_of(unix_ns: i64) -> String {
     DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d").to_string()
+}
+
+/// A Unix time in UTC for people: 2026-11-26 10:20:00.
+pub fn utc(unix_ns: i64) -> String {
+    DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 #[cfg(test)]

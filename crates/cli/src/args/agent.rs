@@ -12,7 +12,7 @@ Examples:
   sudo dwell agent --store /var/lib/dwell/fleet
                     # until it is ended: what all processes waited for, a file per service each five minutes
   sudo dwell agent --store fleet --row 1s --duration 30s
-  duckdb -c \"select kind, sum(wait_ns) from 'fleet/*/*/*.parquet' group by 1\"
+  dwell fleet report waits --store fleet
                     # what is in there
 
 Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line and no

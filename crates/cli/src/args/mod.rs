@@ -14,6 +14,7 @@ mod doctor;
 mod env;
 mod export;
 mod finalize;
+mod fleet;
 mod format;
 mod gate;
 mod habits;
@@ -57,6 +58,7 @@ pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
 pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::{FinalizeArgs, NamingArgs};
+pub use fleet::{FleetCommand, FleetEngine, FleetReportArgs, FleetSqlArgs, StoreArgs};
 pub use format::Format;
 pub use gate::GateArg;
 pub use habits::{MeantCommand, is_program, meaning_of};
@@ -129,6 +131,13 @@ pub enum Command {
     /// Write what all processes of this host wait for to the store of a fleet, row of time by row of time.
     #[command(arg_required_else_help = true, after_help = agent::EXAMPLES)]
     Agent(AgentArgs),
+    /// Ask the store of a fleet: what the processes of many hosts waited for, and since when.
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = fleet::EXAMPLES)]
+    Fleet {
+        /// What to do.
+        #[command(subcommand)]
+        command: FleetCommand,
+    },
     /// Steer a collection that runs: pause, resume, stop, cancel, mark, snapshot.
     #[command(arg_required_else_help = true, override_usage = "dwell control [RESULT] WORD [TEXT]", after_help = control::EXAMPLES)]
     Control(ControlArgs),

@@ -23,6 +23,16 @@ pub fn seconds(text: &str) -> Result<u64, String> {
     duration(text, 1e9)
 }
 
+/// Nanoseconds of how long ago something was: as [`seconds`], and `7d`, `12h`.
+pub fn ago(text: &str) -> Result<u64, String> {
+    const HOUR: f64 = 3_600e9;
+    match (text.strip_suffix('d'), text.strip_suffix('h')) {
+        (Some(days), _) => duration(days, 24.0 * HOUR),
+        (_, Some(hours)) => duration(hours, HOUR),
+        _ => seconds(text),
+    }
+}
+
 /// Nanoseconds of a duration that is not zero; a bare number is seconds.
 pub fn positive_seconds(text: &str) -> Result<u64, String> {
     seconds(text).and_then(|ns| if ns == 0 { Err("must be more than 0".into()) } else { Ok(ns) })
@@ -129,6 +139,13 @@ mod tests {
             assert!(seconds(bad).is_err(), "{bad}");
         }
         assert!(positive_seconds("0").is_err());
+    }
+
+    #[test]
+    fn days_and_hours_are_long_ago() {
+        assert_eq!((ago("7d"), ago("1.5h")), (Ok(604_800_000_000_000), Ok(5_400_000_000_000)));
+        assert_eq!((ago("30m"), ago("90")), (Ok(1_800_000_000_000), Ok(90_000_000_000)));
+        assert!(ago("d").is_err() && ago("-1d").is_err() && ago("1w").is_err());
     }
 
     #[test]

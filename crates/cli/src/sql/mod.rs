@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use answer::{AskedColumn, QueryAnswer};
-use duckdb::DuckDatabase;
+pub use duckdb::DuckDatabase;
 
 use crate::args::{Format, SqlArgs};
 use crate::error::{Hinted, Result, shell_word};
@@ -30,16 +30,25 @@ pub fn run(args: &SqlArgs) -> Result<ExitCode> {
     let result = args.result.clone().map_or_else(|| newest_result("dwell sql QUERY FOLDER"), Ok)?;
     let folder = reading::open(&result, None)?;
     let views = script::text(&folder)?;
-    let library = std::env::var_os(NAMED_BY).unwrap_or_else(|| OsString::from(LIBRARY));
-    let database = DuckDatabase::open(&library).map_err(|why| no_library(&why, &result))?;
+    let database = DuckDatabase::load().map_err(|why| no_library(&why, &result))?;
     let of_views = |why: String| Hinted::new(format!("DuckDB does not take the views: {why}"));
-    database.rows(SETTINGS).and_then(|_| database.rows(&views)).map_err(of_views)?;
+    database.rows(&views).map_err(of_views)?;
     let answer = ask(&database, &args.query, args.format).map_err(|why| {
         Hinted::new(format!("the query fails: {}", reason(&why)))
             .hint("dwell sql 'show tables', dwell sql 'describe waits'")
     })?;
     output::print(&answer.render(args.format))?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl DuckDatabase {
+    /// A database of the library that this machine has. Fails with the reason.
+    pub fn load() -> std::result::Result<Self, String> {
+        let library = std::env::var_os(NAMED_BY).unwrap_or_else(|| OsString::from(LIBRARY));
+        let database = Self::open(&library)?;
+        database.rows(SETTINGS)?;
+        Ok(database)
+    }
 }
 
 fn no_library(why: &str, result: &Path) -> Hinted {
@@ -51,7 +60,7 @@ fn no_library(why: &str, result: &Path) -> Hinted {
 }
 
 /// Names and types of the query's columns, then its rows as texts: of JSON for JSON, else as DuckDB writes values.
-fn ask(database: &DuckDatabase, query: &str, format: Format) -> std::result::Result<QueryAnswer, String> {
+pub fn ask(database: &DuckDatabase, query: &str, format: Format) -> std::result::Result<QueryAnswer, String> {
     let query = within(query);
     let described = database.rows(&format!("select column_name, column_type from (describe\n{query}\n)"))?;
     let column = |row: Vec<Option<String>>| {
@@ -64,7 +73,7 @@ fn ask(database: &DuckDatabase, query: &str, format: Format) -> std::result::Res
 }
 
 /// What DuckDB says, without the place: that is counted in the text around the query.
-fn reason(why: &str) -> String {
+pub fn reason(why: &str) -> String {
     let said = why.split("\n\nLINE ").next().unwrap_or_default();
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }

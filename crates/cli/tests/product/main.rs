@@ -28,6 +28,7 @@ mod faults;
 mod faults_page;
 mod faults_recording;
 mod fibers;
+mod fleet;
 mod flight;
 mod foreign_files;
 mod gdb;
@@ -127,6 +128,7 @@ fn main() -> ExitCode {
     cases.extend(export::cases());
     cases.extend(fibers::cases());
     cases.extend(sql::cases());
+    cases.extend(fleet::cases());
     cases.extend(mcp::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());

@@ -332,7 +332,7 @@ fn page_adds_up(recording: &Recording, queries: &[&Value]) -> Result<()> {
 }
 
 /// DuckDB's library: the one that DWELL_DUCKDB names, else the one in a package of npm, below the target folder.
-fn library() -> Result<PathBuf> {
+pub fn library() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("DWELL_DUCKDB") {
         return Ok(named.into());
     }

@@ -1,0 +1,36 @@
+//! `dwell fleet`: questions to the store that the agents of many hosts write.
+//!
+//! Takes a folder and a question; gives rows. `crates/fleet` has the SQL, DuckDB answers, and this process writes nothing.
+
+mod report;
+mod shown;
+mod store;
+
+use std::process::ExitCode;
+
+use crate::args::{FleetCommand, FleetSqlArgs};
+use crate::error::{Hinted, Result};
+use crate::{output, sql};
+use store::OpenedStore;
+
+/// Answers the question of the command line.
+pub fn run(command: &FleetCommand) -> Result<ExitCode> {
+    match command {
+        FleetCommand::Report(args) => report::run(args),
+        FleetCommand::Sql(args) => query(args),
+    }
+}
+
+fn query(args: &FleetSqlArgs) -> Result<ExitCode> {
+    let Some(store) = OpenedStore::open(&args.store)? else {
+        let query = args.query.trim().trim_end_matches(';');
+        output::print(&format!("{}{query};\n", store::views(&args.store.store)?))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let answer = sql::ask(store.database(), &args.query, args.store.format).map_err(|why| {
+        Hinted::new(format!("the query fails: {}", sql::reason(&why)))
+            .hint("dwell fleet sql 'describe waits' --store DIR lists the columns")
+    })?;
+    output::print(&answer.render(args.store.format))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,65 @@
+//! The columns of answers: one table, from which the headings, the help and the types of their values come.
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellKind {
+    /// Texts.
+    Text,
+    /// Plain numbers.
+    Count,
+    /// Nanoseconds.
+    Duration,
+    /// Unix times in ns.
+    Instant,
+    /// Numbers with a fraction.
+    Real,
+}
+
+/// A column of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AnswerColumn {
+    /// Its name in SQL, JSON and CSV.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What its values are.
+    pub kind: CellKind,
+}
+
+macro_rules! answer_columns {
+    ($($kind:ident $id:literal $title:literal $help:literal;)*) => {
+        static COLUMNS: &[AnswerColumn] =
+            &[$(AnswerColumn { id: $id, title: $title, help: $help, kind: CellKind::$kind },)*];
+    };
+}
+
+answer_columns! {
+    Text "day" "Day" "Day in UTC";
+    Text "service" "Service" "Unit of systemd, else the container, else the name of the process";
+    Text "host" "Host" "Name of the host";
+    Text "process" "Process" "Name of the process";
+    Text "object" "Object" "What was waited for";
+    Text "object_type" "Type" "Type of the object";
+    Text "kind" "Kind" "Kind of wait";
+    Duration "wait_ns" "Wait Time" "Waiting time of all threads";
+    Count "waits" "Waits" "Waits that ended";
+    Duration "longest_ns" "Longest" "The longest wait, from where it began";
+    Duration "running_ns" "Running" "Time on CPUs";
+    Duration "runnable_ns" "Runnable" "Time in the run queue";
+    Count "processes" "Processes" "Names of processes";
+    Count "services" "Services" "Services";
+    Count "hosts" "Hosts" "Hosts";
+    Count "rows_of_time" "Rows" "Rows of time";
+    Instant "first_t" "From" "Begin of the first row of time";
+    Instant "end_t" "To" "End of the last row of time";
+}
+
+/// Columns that rows can be grouped by.
+pub const GROUPS: [&str; 7] = ["day", "service", "host", "process", "object", "object_type", "kind"];
+
+/// The columns of these names, in this order; a name that no column has is left out.
+pub(crate) fn columns_of(ids: impl IntoIterator<Item = &'static str>) -> Vec<&'static AnswerColumn> {
+    ids.into_iter().filter_map(|id| COLUMNS.iter().find(|column| column.id == id)).collect()
+}

@@ -1,0 +1,87 @@
+//! What differs between engines of SQL: how the files are scanned, and how a text is quoted.
+
+use crate::day_of;
+
+/// An engine that answers questions to a store.
+pub struct SqlEngine {
+    /// Gives the clause that reads the files of the store at this path.
+    scan: fn(&str) -> String,
+    /// Gives the literal of a text.
+    quoted: fn(&str) -> String,
+}
+
+/// DuckDB.
+pub static DUCKDB: SqlEngine = SqlEngine { scan: duckdb_scan, quoted: standard_literal };
+
+/// Which rows count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowSelection {
+    /// Rows that begin then or later, Unix time in ns.
+    pub since_ns: Option<i64>,
+    /// Rows that begin before, Unix time in ns.
+    pub until_ns: Option<i64>,
+    /// Columns of texts and the value that each has: names of columns are ours, values are the user's.
+    pub values: Vec<(&'static str, String)>,
+}
+
+impl SqlEngine {
+    /// The statements that make the views of the store at this absolute path.
+    pub fn views(&self, store: &str) -> String {
+        include_str!("views.sql").replace("{scan}", &(self.scan)(store))
+    }
+
+    /// The condition of these rows. The day is in it, because it is a folder.
+    pub(crate) fn condition(&self, rows: &RowSelection) -> String {
+        let day = |ns| (self.quoted)(&day_of(ns));
+        let since = rows.since_ns.map(|ns| format!("day >= {} and t >= {ns}", day(ns)));
+        let until = rows.until_ns.map(|ns| format!("day <= {} and t < {ns}", day(ns)));
+        let values = rows.values.iter().map(|(column, value)| format!("{column} = {}", (self.quoted)(value)));
+        let all: Vec<String> = since.into_iter().chain(until).chain(values).collect();
+        if all.is_empty() { "true".into() } else { all.join(" and ") }
+    }
+}
+
+/// Files of tables have their name when they are whole; characters of patterns in the path mean themselves.
+fn duckdb_scan(store: &str) -> String {
+    let mut pattern = String::new();
+    for c in store.chars() {
+        match c {
+            '*' | '?' | '[' => pattern.extend(['[', c, ']']),
+            _ => pattern.push(c),
+        }
+    }
+    let files = standard_literal(&format!("{pattern}/day=*/service=*/*.parquet"));
+    format!(
+        "read_parquet({files}, hive_partitioning = true, union_by_name = true, \
+         hive_types = {{'day': varchar, 'service': varchar}})"
+    )
+}
+
+fn standard_literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_and_patterns_in_them_mean_themselves() {
+        let views = DUCKDB.views("/a'[1]*");
+        assert!(views.contains("read_parquet('/a''[[]1][*]/day=*/service=*/*.parquet', "), "{views}");
+        assert!(!views.contains('{') || views.contains("{'day': varchar"), "{views}");
+    }
+
+    #[test]
+    fn a_condition_names_the_days_and_quotes_values() {
+        assert_eq!(DUCKDB.condition(&RowSelection::default()), "true");
+        let rows = RowSelection {
+            since_ns: Some(86_400_000_000_001),
+            until_ns: Some(172_800_000_000_000),
+            values: vec![("service", "x' or 1=1 --".into())],
+        };
+        let wanted = "day >= '1970-01-02' and t >= 86400000000001 and day <= '1970-01-03' and t < 172800000000000 \
+                      and service = 'x'' or 1=1 --'";
+        assert_eq!(DUCKDB.condition(&rows), wanted);
+    }
+}
