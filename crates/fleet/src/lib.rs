@@ -3,6 +3,7 @@
 //! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`,
 //! and the questions that they answer, as SQL.
 
+mod change;
 mod contents;
 mod questions;
 mod table;
@@ -10,12 +11,14 @@ mod table;
 use std::io;
 use std::path::Path;
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use dwell_files::Folder;
 
+pub use change::{LevelChange, largest_change};
 pub use contents::StoreContents;
 pub use questions::{
-    AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine, lost,
+    AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine,
+    TrendStep, compare, covered, lost, trend,
 };
 pub use table::FleetRow;
 
@@ -91,6 +94,17 @@ pub fn utc(unix_ns: i64) -> String {
     DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// The Unix time in ns of `2026-11-26`, `2026-11-26T10:20`, `2026-11-26T10:20:30`, in UTC, or of `2026-11-26T10:20:30+01:00`.
+pub fn parse_utc(text: &str) -> Option<i64> {
+    let of_day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
+    let of = |format: &str| NaiveDateTime::parse_from_str(text, format).ok();
+    let utc = || of("%Y-%m-%dT%H:%M:%S").or_else(|| of("%Y-%m-%dT%H:%M")).or_else(of_day);
+    match DateTime::parse_from_rfc3339(text) {
+        Ok(time) => time.timestamp_nanos_opt(),
+        Err(_) => utc()?.and_utc().timestamp_nanos_opt(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
@@ -131,6 +145,17 @@ mod tests {
         assert_eq!(day_of(951_782_400_000_000_000), "2000-02-29");
         assert_eq!(day_of(1_795_737_599_999_999_999), "2026-11-26");
         assert_eq!(day_of(1_795_737_600_000_000_000), "2026-11-27");
+    }
+
+    #[test]
+    fn times_are_of_utc_unless_they_say_otherwise() {
+        let hour = 3_600_000_000_000;
+        assert_eq!(parse_utc("1970-01-02"), Some(24 * hour));
+        assert_eq!(parse_utc("1970-01-01T02:30"), Some(hour * 5 / 2));
+        assert_eq!(parse_utc("1970-01-01T02:00:01"), Some(2 * hour + 1_000_000_000));
+        assert_eq!(parse_utc("1970-01-01T02:00:00+01:00"), Some(hour));
+        assert_eq!((parse_utc("7d"), parse_utc("1970-13-01"), parse_utc("")), (None, None, None));
+        assert_eq!(utc(24 * hour), "1970-01-02 00:00:00");
     }
 
     #[test]

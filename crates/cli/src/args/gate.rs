@@ -18,6 +18,47 @@ pub struct GateArg {
     pub gate: Gate,
 }
 
+/// A limit on rows of a fleet.
+#[derive(Clone, Debug)]
+pub struct FleetGate {
+    /// As given.
+    pub text: String,
+    /// Whether waits are counted; else their time, ns.
+    pub is_count: bool,
+    /// The column that has the name: object, service or kind; none: the first of them that has it.
+    pub column: Option<&'static str>,
+    /// Of what, with `*` for any characters; none: of everything.
+    pub name: Option<String>,
+    /// The limit, per second of a host.
+    pub limit: Limit,
+}
+
+/// Columns that the name of a limit on a fleet is looked for in, in this order.
+pub const FLEET_NAMES: [&str; 3] = ["object", "service", "kind"];
+
+/// Understands a limit on rows of a fleet: the words are those of [`gate`].
+pub fn fleet_gate(text: &str) -> Result<FleetGate, String> {
+    let GateArg { text, gate: Gate { metric, level, name, limit } } = gate(text)?;
+    let is_count = match metric.map(|metric| metric.id) {
+        Some("wait_ns") => false,
+        Some("wait_count") => true,
+        _ => return Err(format!("`{text}`: a store has the metrics wait and wait_count")),
+    };
+    let of_level = match level {
+        Some(Level::Object) => Some("object"),
+        Some(_) => return Err(format!("`{text}`: a name is that of an object, a service or a kind")),
+        None => None,
+    };
+    let named = name.as_deref().and_then(|name| name.split_once('='));
+    let of_name =
+        named.and_then(|(column, name)| Some((FLEET_NAMES.into_iter().find(|known| *known == column)?, name)));
+    let (column, name) = match of_name {
+        Some((column, rest)) if of_level.is_none() => (Some(column), Some(rest.to_owned())),
+        _ => (of_level, name),
+    };
+    Ok(FleetGate { text, is_count, column, name, limit })
+}
+
 /// Understands a limit.
 pub fn gate(text: &str) -> Result<GateArg, String> {
     // From the right: a function's name may have `>` in it, a limit has none.
@@ -93,6 +134,19 @@ mod tests {
         assert_eq!((named.level, named.name.as_deref()), (Some(Level::Object), Some("tcp:127.0.0.1:80*")));
         let template = gate("cpu:f<a=b>::g>5%").unwrap().gate;
         assert_eq!((template.level, template.name.as_deref()), (None, Some("f<a=b>::g")));
+    }
+
+    #[test]
+    fn limits_on_a_fleet_have_the_same_words() {
+        let gate = fleet_gate("wait_ns:service=nginx* > +20%").unwrap();
+        assert_eq!((gate.is_count, gate.column, gate.name.as_deref()), (false, Some("service"), Some("nginx*")));
+        assert_eq!(gate.limit, Limit::GrowthBy(0.2));
+        let gate = fleet_gate("wait_count:object=a=b>1000").unwrap();
+        assert_eq!((gate.is_count, gate.column, gate.name.as_deref()), (true, Some("object"), Some("a=b")));
+        assert_eq!(fleet_gate("wait:a=b>1s").unwrap().name.as_deref(), Some("a=b"));
+        for text in ["cpu>1s", "elapsed>1s", "wait:function=f>1s", "wait>1.2x", "wait>20%"] {
+            assert!(fleet_gate(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -58,9 +58,11 @@ pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
 pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::{FinalizeArgs, NamingArgs};
-pub use fleet::{FleetCommand, FleetEngine, FleetReportArgs, FleetSqlArgs, StoreArgs};
+pub use fleet::{
+    FleetCommand, FleetCompareArgs, FleetEngine, FleetReportArgs, FleetSqlArgs, FleetTrendArgs, StoreArgs, TrendBy,
+};
 pub use format::Format;
-pub use gate::GateArg;
+pub use gate::{FLEET_NAMES, FleetGate, GateArg};
 pub use habits::{MeantCommand, is_program, meaning_of};
 pub use import::ImportArgs;
 pub use install::{InstallArgs, UninstallArgs};

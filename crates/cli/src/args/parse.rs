@@ -1,6 +1,7 @@
 //! What the command line's values mean: durations, time ranges, tracing strategies.
 
 use std::num::ParseIntError;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dwell_analyze::CallStackMode;
@@ -31,6 +32,12 @@ pub fn ago(text: &str) -> Result<u64, String> {
         (_, Some(hours)) => duration(hours, HOUR),
         _ => seconds(text),
     }
+}
+
+/// The Unix time in ns that was so many ns ago.
+pub fn time_before(ns: u64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 /// Nanoseconds of a duration that is not zero; a bare number is seconds.

@@ -2,9 +2,11 @@
 //!
 //! Takes a folder and a question; gives rows. `crates/fleet` has the SQL, DuckDB answers, and this process writes nothing.
 
+mod compare;
 mod report;
 mod shown;
 mod store;
+mod trend;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,8 @@ pub fn run(command: &FleetCommand) -> Result<ExitCode> {
     match command {
         FleetCommand::Report(args) => report::run(args),
         FleetCommand::Sql(args) => query(args),
+        FleetCommand::Trend(args) => trend::run(args),
+        FleetCommand::Compare(args) => compare::run(args),
     }
 }
 

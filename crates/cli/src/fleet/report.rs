@@ -13,12 +13,12 @@ use crate::output;
 use crate::text::units;
 
 /// Rows of a text that says nothing else.
-const MOST_IN_TEXT: u64 = 50;
+pub const MOST_IN_TEXT: u64 = 50;
 
 /// Writes the report.
 pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
     let format = args.store.format;
-    let time = RowSelection { since_ns: args.since.map(shown::ago), ..RowSelection::default() };
+    let time = RowSelection { since_ns: args.since, ..RowSelection::default() };
     let mut rows = time.clone();
     rows.values.extend(args.service.clone().map(|service| ("service", service)));
     let most = args.limit.or((format == Format::Text).then_some(MOST_IN_TEXT));

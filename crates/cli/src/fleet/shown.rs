@@ -1,7 +1,5 @@
 //! The rows of an answer as a view, which text, CSV and JSON are made from.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use dwell_fleet::{AnswerColumn, CellKind, utc};
 use dwell_view::{Column, Row, Value, View, json};
 
@@ -9,12 +7,6 @@ use crate::args::Format;
 use crate::error::Result;
 use crate::text::style::Style;
 use crate::{csv, output, terminal, text};
-
-/// The Unix time in ns that was so many ns ago.
-pub fn ago(ns: u64) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(i64::try_from(ns).unwrap_or(i64::MAX))
-}
 
 /// The view of these rows.
 pub fn view(columns: &[&'static AnswerColumn], rows: &[Vec<Option<String>>], format: Format) -> View {

@@ -19,6 +19,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("fleet::since_leaves_out_what_began_before", since_leaves_out_what_began_before),
         Case::new("fleet::names_are_only_values", names_are_only_values),
         Case::new("fleet::lost_waits_are_told", lost_waits_are_told),
+        Case::new("fleet::a_trend_finds_the_step", a_trend_finds_the_step),
+        Case::new("fleet::a_comparison_is_of_rates", a_comparison_is_of_rates),
+        Case::new("fleet::limits_fail_a_rollout", limits_fail_a_rollout),
         Case::new("fleet::a_query_is_answered", a_query_is_answered),
         Case::new("fleet::a_store_without_rows_is_told", a_store_without_rows_is_told),
         Case::new("fleet::a_damaged_file_is_told", a_damaged_file_is_told),
@@ -148,6 +151,11 @@ fn reported(answer: &Value, names: &[&str]) -> Result<BTreeMap<Vec<String>, [i64
     Ok(sums)
 }
 
+/// A number as it comes out of JSON: the reader may be off in the last digit, for the same text always in the same way.
+fn told(number: f64) -> Value {
+    serde_json::from_str(&Value::from(number).to_string()).unwrap_or_default()
+}
+
 fn is_wait(written: &Written) -> bool {
     written.1.kind != "cpu"
 }
@@ -232,6 +240,140 @@ fn lost_waits_are_told() -> Result<()> {
     let waits = answer(&store, &["report", "waits"])?;
     let is_lost = |row: &Value| row["kind"] == "lost" && row["wait_ns"] == 2_500_000_000_i64;
     ensure!(rows(&waits)?.iter().any(is_lost), "{waits}");
+    Ok(())
+}
+
+/// A day of rows, a few ms off on each host, in which the service waits more for its lock from the 14th hour on; on one host only.
+fn with_a_step() -> Vec<Written> {
+    let mut numbers = Numbers(7);
+    let mut written = Vec::new();
+    for (at, hour) in (0..HOSTS.len()).flat_map(|at| (0..24).map(move |hour| (at, hour))) {
+        let lock_ns = if at == 1 && hour >= 13 { 400_000_000_000 } else { 100_000_000_000 };
+        let row = FleetRow {
+            host: HOSTS[at].into(),
+            t: BEGIN + 2 * HOUR + hour * HOUR + at as i64 * 3_000_000,
+            length_ns: HOUR - 5,
+            process: "cron".into(),
+            ..FleetRow::default()
+        };
+        let lock = FleetRow { kind: "lock".into(), object: "it's a futex".into(), waits: 70, ..row.clone() };
+        written.push(("cron", FleetRow { wait_ns: lock_ns + numbers.next(10_000_000_000), ..lock }));
+        let sleep = FleetRow { kind: "sleep".into(), waits: 3, wait_ns: HOUR, ..row.clone() };
+        written.push(("cron", sleep));
+        written.push(("nginx.service", FleetRow { kind: "sleep".into(), waits: 1, wait_ns: 999, ..row }));
+    }
+    written
+}
+
+fn a_trend_finds_the_step() -> Result<()> {
+    let folder = TempDir::new()?;
+    let written = with_a_step();
+    let store = store(&folder, &written)?;
+    let lock = ["trend", "--service", "cron", "--object", "it's a futex", "--by"];
+    // A row of time begins in the same second on all hosts, so that each hour is one row of both.
+    for (by, step) in [("hour", HOUR), ("day", 24 * HOUR), ("row", HOUR)] {
+        let trend = answer(&store, &[&lock[..], &[by]].concat())?;
+        let mut wanted = BTreeMap::<i64, [i64; 3]>::new();
+        for (service, row) in written.iter().filter(|(service, _)| *service == "cron") {
+            let sums = wanted.entry(row.t - row.t % step).or_default();
+            let is_lock = row.kind == "lock";
+            ensure!(*service == "cron");
+            let covered = if is_lock { row.length_ns } else { 0 };
+            let numbers = if is_lock { [row.wait_ns, row.waits, covered] } else { [0, 0, 0] };
+            sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+        }
+        let row = |row: &Value| {
+            let number = |column: &str| row[column].as_i64().unwrap_or(-1);
+            (number("t"), [number("wait_ns"), number("waits"), number("covered_ns")])
+        };
+        ensure!(rows(&trend)?.iter().map(row).eq(wanted.clone()), "{by}: {trend}\n{wanted:?}");
+        let wanted = wanted.values().map(|sums| told(sums[0] as f64 / sums[2] as f64));
+        ensure!(rows(&trend)?.iter().map(|row| row["per_s"].clone()).eq(wanted), "rates by {by}: {trend}");
+        let steps: Vec<i64> =
+            rows(&trend)?.iter().filter(|row| !row["step_per_s"].is_null()).map(|r| row(r).0).collect();
+        let notes = trend["notes"].to_string();
+        if by == "day" {
+            ensure!(steps.is_empty() && notes.contains("no step"), "{by}: {trend}");
+        } else {
+            ensure!(steps == [BEGIN + 15 * HOUR], "{by}: {steps:?} {trend}");
+            ensure!(notes.contains("the largest step is at 2026-11-26 13:00:00 UTC"), "{notes}");
+        }
+    }
+    let constant = answer(&store, &["trend", "--service", "nginx.service"])?;
+    ensure!(rows(&constant)?.len() == 24 && constant["notes"].to_string().contains("no step"), "{constant}");
+    let nothing = answer(&store, &["trend", "--service", "x' or 1=1 --"])?;
+    ensure!(rows(&nothing)?.is_empty() && nothing["notes"].to_string().contains("no row has"), "{nothing}");
+    Ok(())
+}
+
+fn a_comparison_is_of_rates() -> Result<()> {
+    let folder = TempDir::new()?;
+    let mut written = synthetic();
+    // One host has half of the time, and a service of its own.
+    written.retain(|(_, row)| row.host != "web-2" || row.t < BEGIN + 3 * HOUR);
+    written.retain(|(service, row)| row.host != "web-1" || *service != "cron");
+    let store = store(&folder, &written)?;
+    let compared = answer(&store, &["compare", "--base", "host=web-1", "--new", "host=web-2,until=2026-11-26T12:00"])?;
+    let side = |host: &str| {
+        sums(
+            &written,
+            |row| is_wait(row) && row.1.host == host,
+            |(service, row)| vec![(*service).into(), row.kind.clone(), row.object.clone()],
+        )
+    };
+    let (base, new) = (side("web-1"), side("web-2"));
+    let rate = |sums: &BTreeMap<Vec<String>, [i64; 5]>, name: &Vec<String>, hours: i64| {
+        sums.get(name).map_or(0.0, |sums| sums[0] as f64 / (hours * HOUR) as f64)
+    };
+    let shown = rows(&compared)?;
+    ensure!(shown.len() == 20, "{} rows", shown.len());
+    for row in shown {
+        let name: Vec<String> =
+            ["service", "kind", "object"].iter().map(|name| row[name].as_str().unwrap_or("none").to_owned()).collect();
+        let (base, new) = (rate(&base, &name, 6), rate(&new, &name, 3));
+        let wanted = [told(base), told(new), told(base - new)];
+        let columns = ["base_per_s", "new_per_s", "difference_per_s"];
+        ensure!(columns.map(|column| row[column].clone()) == wanted, "{row} {wanted:?}");
+        let ratio = if base > 0.0 { told(new / base) } else { Value::Null };
+        ensure!(row["ratio"] == ratio && (base > 0.0) == (name[0] != "cron"), "{row}");
+    }
+    let difference = |row: &Value| row["difference_per_s"].as_f64().unwrap_or(f64::NAN).abs();
+    ensure!(shown.is_sorted_by(|a, b| difference(a) >= difference(b)), "{compared}");
+    let nothing = fleet(&store, &["compare", "--base", "host=x' or 1=1 --", "--new", "host=web-1"])?;
+    ensure!(nothing.code() == 2 && nothing.stderr.contains("error: --base chooses no row"), "{}", nothing.stderr);
+    let wrong = fleet(&store, &["compare", "--base", "user=me", "--new", "host=web-1"])?;
+    ensure!(wrong.code() == 2 && wrong.stderr.contains("user=me"), "{}", wrong.stderr);
+    Ok(())
+}
+
+fn limits_fail_a_rollout() -> Result<()> {
+    let folder = TempDir::new()?;
+    let store = store(&folder, &with_a_step())?;
+    let check = |limit: &str| -> Result<(i32, String)> {
+        let words =
+            ["compare", "--base", "until=2026-11-26T13:00", "--new", "since=2026-11-26T13:00", "--fail-if", limit];
+        let output = fleet(&store, &words)?;
+        Ok((output.code(), output.stderr))
+    };
+    // The lock has 100 to 110 s an hour on a host before, and 200 to 210 s after, on average of the three.
+    for (limit, code) in [
+        ("wait:it's a futex>+20%", 1),
+        ("wait:it's a futex>+150%", 0),
+        ("wait:kind=lock>40ms", 1),
+        ("wait:kind=lock>70ms", 0),
+        ("wait:service=nginx*>+1%", 0),
+        ("wait_count:service=cron>+1", 0),
+        ("wait > +1%", 1),
+        ("wait > +20%", 0),
+        ("wait > 1.2x", 2),
+        ("cpu>1s", 2),
+    ] {
+        let (ended, said) = check(limit)?;
+        ensure!(ended == code, "{limit}: {ended} {said}");
+        ensure!((code == 1) == said.contains("exceeded") && said.contains("hint: ") == (code != 0), "{limit}: {said}");
+    }
+    let (code, said) = check("wait:no such name>1s")?;
+    ensure!(code == 0 && said.contains("gate: warning: ") && said.contains("no row has this name"), "{said}");
     Ok(())
 }
 

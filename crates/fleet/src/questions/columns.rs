@@ -53,6 +53,15 @@ answer_columns! {
     Count "hosts" "Hosts" "Hosts";
     Count "rows_of_time" "Rows" "Rows of time";
     Instant "first_t" "From" "Begin of the first row of time";
+    Instant "t" "From" "Begin of the step";
+    Duration "covered_ns" "Covered" "Time that rows of time cover, of all hosts";
+    Real "per_s" "Wait/s" "Waiting time in seconds per second covered";
+    Real "base_per_s" "Base Wait/s" "Waiting time of the first rows in seconds per second of a host";
+    Real "new_per_s" "New Wait/s" "The same of the second rows";
+    Real "difference_per_s" "Difference" "First - second";
+    Real "ratio" "Ratio" "Second / first";
+    Real "base_waits_per_s" "Base Waits/s" "Waits of the first rows per second of a host";
+    Real "new_waits_per_s" "New Waits/s" "The same of the second rows";
     Instant "end_t" "To" "End of the last row of time";
 }
 

@@ -24,6 +24,14 @@ pub struct RowSelection {
     pub values: Vec<(&'static str, String)>,
 }
 
+impl RowSelection {
+    /// The rows of the same hosts and times, whatever else is in them.
+    pub(crate) fn of_hosts(&self) -> Self {
+        let of_hosts = |(column, _): &&(&'static str, String)| matches!(*column, "host" | "day");
+        Self { values: self.values.iter().filter(of_hosts).cloned().collect(), ..*self }
+    }
+}
+
 impl SqlEngine {
     /// The statements that make the views of the store at this absolute path.
     pub fn views(&self, store: &str) -> String {

@@ -3,9 +3,11 @@
 //! Takes what is asked; gives SQL and the columns of its answer. Values of the user are quoted literals in it. It runs nothing.
 
 mod columns;
+mod course;
 mod engine;
 
 pub use columns::{AnswerColumn, CellKind, GROUPS};
+pub use course::{TrendStep, compare, covered, trend};
 pub use engine::{DUCKDB, RowSelection, SqlEngine};
 
 use columns::columns_of;

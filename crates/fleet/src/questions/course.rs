@@ -1,0 +1,112 @@
+//! Questions about how a service changed: over time, and between two selections of rows.
+
+use super::columns::columns_of;
+use super::{FleetQuestion, RowSelection, SqlEngine};
+
+/// What a row of a trend has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrendStep {
+    /// An hour.
+    #[default]
+    Hour,
+    /// A day in UTC.
+    Day,
+    /// The rows of time that begin in the same second, or 50 ms before it: agents end their rows at the same multiples.
+    Row,
+}
+
+impl TrendStep {
+    /// The begin of the step that `t` is in.
+    fn bucket(self) -> &'static str {
+        match self {
+            Self::Hour => "t - t % 3600000000000",
+            Self::Day => "t - t % 86400000000000",
+            Self::Row => "t + 50000000 - (t + 50000000) % 1000000000",
+        }
+    }
+}
+
+/// How the rows' waiting time changed over time, of one object where it is named. `per_s` is the waiting time in seconds per second that
+/// rows of time cover, also of those in which nobody waited for the object.
+pub fn trend(engine: &SqlEngine, rows: &RowSelection, object: Option<&str>, step: TrendStep) -> FleetQuestion {
+    let object = RowSelection {
+        values: object.map(|object| ("object", object.to_owned())).into_iter().collect(),
+        ..RowSelection::default()
+    };
+    let sql = fill(
+        include_str!("trend.sql"),
+        &[
+            ("{bucket}", step.bucket()),
+            ("{condition}", &engine.condition(rows)),
+            ("{object}", &engine.condition(&object)),
+        ],
+    );
+    FleetQuestion { sql, columns: columns_of(["t", "wait_ns", "waits", "covered_ns", "per_s"]) }
+}
+
+/// The waiting time of both selections by service, kind and object, per second that hosts were looked at; the largest difference first.
+pub fn compare(engine: &SqlEngine, base: &RowSelection, new: &RowSelection) -> FleetQuestion {
+    let sql = fill(
+        include_str!("compare.sql"),
+        &[
+            ("{base}", &engine.condition(base)),
+            ("{new}", &engine.condition(new)),
+            ("{base_hosts}", &engine.condition(&base.of_hosts())),
+            ("{new_hosts}", &engine.condition(&new.of_hosts())),
+        ],
+    );
+    let columns = columns_of([
+        "service",
+        "kind",
+        "object",
+        "base_per_s",
+        "new_per_s",
+        "difference_per_s",
+        "ratio",
+        "base_waits_per_s",
+        "new_waits_per_s",
+    ]);
+    FleetQuestion { sql, columns }
+}
+
+/// How long the hosts of these rows were looked at, ns.
+pub fn covered(engine: &SqlEngine, rows: &RowSelection) -> String {
+    include_str!("covered.sql").replace("{condition}", &engine.condition(&rows.of_hosts()))
+}
+
+/// The template with these values; what a value says in braces stays as it is.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = template;
+    let next = |rest: &str| values.iter().filter_map(|(name, value)| Some((rest.find(name)?, *name, *value))).min();
+    while let Some((at, name, value)) = next(rest) {
+        filled += &rest[..at];
+        filled += value;
+        rest = &rest[at + name.len()..];
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DUCKDB;
+    use super::*;
+
+    #[test]
+    fn templates_are_filled_once() {
+        assert_eq!(fill("{a} {b} {a}", &[("{a}", "{b}"), ("{b}", "x")]), "{b} x {b}");
+    }
+
+    #[test]
+    fn questions_have_their_columns() {
+        let rows =
+            RowSelection { values: vec![("service", "{object}".into()), ("host", "h".into())], ..Default::default() };
+        for question in [trend(&DUCKDB, &rows, Some("{bucket}"), TrendStep::Row), compare(&DUCKDB, &rows, &rows)] {
+            assert!(question.sql.contains("service = '{object}'"), "{}", question.sql);
+            for column in &question.columns {
+                assert!(question.sql.contains(column.id), "{} is not in {}", column.id, question.sql);
+            }
+        }
+        assert!(covered(&DUCKDB, &rows).contains("where host = 'h')"), "a service is no part of what hosts cover");
+    }
+}
