@@ -206,6 +206,9 @@ sentences! {
     END_TIMED_OUT = "end-timed-out",
         "{who} waited for {label} until its time-out in {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。";
+    END_AWAITED = "end-awaited",
+        "{who} waited for {label} in {place}, ended by {by}, for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。プログラムの終了はこれを待っていました。";
     END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
     END_IO_QUOTA = "end-io-quota",
@@ -301,7 +304,7 @@ sentences! {
         "{threads} goroutines and threads lived {life} = running {running}[ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
         "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     QUEUE_ACCOUNT = "queue-account",
-        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, nobody known had the CPU for {unknown}].",
+        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, who had the CPU for {unknown} is not known].",
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";

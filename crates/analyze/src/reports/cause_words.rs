@@ -36,14 +36,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     let (who, label) = (names.role(role), names.label(label));
     let place = root.place();
     let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
-    let ended_by = match kind {
-        CauseKind::Outside => "a program or kernel thread that is not recorded",
-        CauseKind::Network => "the network",
-        CauseKind::Timer => "a timer of the kernel",
-        CauseKind::Device => "the device",
-        CauseKind::Interrupt => "an interrupt",
-        _ => "nobody who was seen",
-    };
+    let ended_by = ended_by(kind);
     let sentence = match kind {
         CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
         CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
@@ -79,6 +72,18 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     Prose::from(sentence).and(called_by(fold, root)).and(slept_within(fold, explanation, root))
 }
 
+/// Who ended the waits of a cause of the kind.
+fn ended_by(kind: CauseKind) -> &'static str {
+    match kind {
+        CauseKind::Outside => "a program or kernel thread that is not recorded",
+        CauseKind::Network => "the network",
+        CauseKind::Timer => "a timer of the kernel",
+        CauseKind::Device => "the device",
+        CauseKind::Interrupt => "an interrupt",
+        _ => "nobody who was seen",
+    }
+}
+
 /// What the program's end waited for, and nobody else did.
 fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     let (who, place) = (explanation.names.role(root.cause.role), root.place());
@@ -94,6 +99,10 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         CauseKind::MemoryLimit => {
             say!(END_MEMORY_LIMIT, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        }
+        kind if root.is_awaited => {
+            let by = ended_by(kind);
+            say!(END_AWAITED, who = who, label = label, place = place, by = by, part = part, elapsed = elapsed)
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };

@@ -13,6 +13,14 @@ const PACKAGES: &[&str] = &[
     "/gems/",
     "/.m2/repository/",
 ];
+/// The first part of the names of packages in Go's standard library. They lie wherever Go does, or have no folder at all (-trimpath).
+#[rustfmt::skip]
+const OF_GO: &[&str] = &[
+    "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
+    "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime",
+    "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "sync", "syscall", "testing",
+    "text", "time", "unicode", "unique", "vendor",
+];
 /// Where other sources lie that are not the program's own, from the root on.
 const FOREIGN_ROOTS: &[&str] = &["/usr/", "/build/", "/rustc/"];
 
@@ -35,6 +43,13 @@ pub fn is_of_package(file: &str) -> bool {
 /// Whether the file, a source or a library, lies where packages lie.
 pub fn is_in_packages(path: &str) -> bool {
     PACKAGES.iter().any(|part| path.contains(part))
+}
+
+/// Whether a function is of Go's standard library: `net/http.(*Transport).getConn`, but not `main.fetch` or `example.com/net.Fetch`.
+pub fn is_of_go(function: &str, file: &str) -> bool {
+    let folder = function.split_once('/').map(|(folder, _)| folder);
+    let package = folder.or(function.split_once('.').map(|(package, _)| package));
+    file.ends_with(".go") && package.is_some_and(|package| OF_GO.contains(&package))
 }
 
 fn is_foreign(file: &str) -> bool {
@@ -84,6 +99,14 @@ mod tests {
         for file in ["/srv/shop/app.py", "/srv/shop/bin/run.py", "src/main.rs", ""] {
             assert!(!is_of_package(file), "{file}");
         }
+    }
+
+    #[test]
+    fn the_standard_library_of_go_is_known_by_its_packages() {
+        assert!(is_of_go("net/http.(*Transport).getConn", "/usr/local/go/src/net/http/transport.go"));
+        assert!(is_of_go("time.Sleep", "time/sleep.go"));
+        assert!(!is_of_go("main.fetch", "/srv/shop/main.go") && !is_of_go("example.com/net.Fetch", "/srv/net/x.go"));
+        assert!(!is_of_go("net.example/shop.Fetch", "/srv/x.go") && !is_of_go("net.fetch", "/srv/x.py"));
     }
 
     #[test]

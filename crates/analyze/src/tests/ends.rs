@@ -1,6 +1,6 @@
 //! What the program's end waited for, though nobody else was delayed by it.
 
-use dwell_model::{ObjectType, Outcome, ThreadId};
+use dwell_model::{ObjectType, Outcome, ThreadId, WakerKind};
 use dwell_store::Trace;
 use dwell_view::Value;
 
@@ -72,4 +72,65 @@ fn a_thread_whose_wait_the_end_broke_off_did_not_end_the_program() {
     trace.tables_changed();
     let told = first_cause(&trace);
     assert!(told.starts_with("main slept in use_s"), "{told}");
+}
+
+/// Its number on x86-64.
+const EPOLL_WAIT: i16 = 232;
+
+/// What a program asks is not recorded: the object `x` of its waits has this name, and others end them.
+fn asks_outside(picture: &str, name: &str, kind: ObjectType) -> Trace {
+    let mut trace = trace(picture);
+    let object = trace.objects.name.iter().position(|name| name.contains('x')).unwrap();
+    trace.objects.name[object] = name.to_owned();
+    trace.objects.kind[object] = kind.code();
+    for row in 0..trace.off_cpu.thread.len() {
+        trace.off_cpu.waker[row] = ThreadId::NONE;
+        if kind == ObjectType::Event {
+            trace.off_cpu.syscall[row] = EPOLL_WAIT;
+        }
+        trace.off_cpu.waker_kind[row] = WakerKind::Network.code();
+    }
+    trace.tables_changed();
+    trace
+}
+
+/// An event loop of a client that asks three times.
+const CLIENT: &str = "main    : ##xxxx#xxxx#xxxx##";
+
+#[test]
+fn answers_that_a_clients_loop_waited_for_are_told() {
+    let told = first_cause(&asks_outside(CLIENT, "epoll {TCP 10.0.0.1:* -> 10.0.0.2:80, pipe}", ObjectType::Event));
+    assert!(told.starts_with("main waited for epoll"), "{told}");
+    assert!(
+        told.contains("ended by the network, for 12.0 ms of the program's 18.0 ms: its end waited for that"),
+        "{told}"
+    );
+}
+
+#[test]
+fn questions_that_a_server_waited_for_are_not() {
+    for set in
+        ["epoll {connections, pipe}", "epoll {TCP listen 0.0.0.0:80, TCP 10.0.0.1:* -> 10.0.0.2:80}", "epoll {pipe}"]
+    {
+        let told = first_cause(&asks_outside(CLIENT, set, ObjectType::Event));
+        assert!(!told.contains("its end waited"), "{set}: {told}");
+    }
+}
+
+#[test]
+fn a_signal_that_ends_a_client_is_no_answer() {
+    let mut trace = asks_outside(CLIENT, "epoll {TCP 10.0.0.1:* -> 10.0.0.2:80}", ObjectType::Event);
+    *trace.off_cpu.outcome.last_mut().unwrap() = Outcome::Interrupted.code();
+    trace.tables_changed();
+    let told = first_cause(&trace);
+    assert!(!told.contains("its end waited"), "{told}");
+}
+
+#[test]
+fn channels_are_told_where_they_are_waited_for_again_and_again() {
+    let again = "main    : ##xxxx#xxxx#xxxx#xxxx##";
+    let once = "main    : ##xxxxxxxxxxxxxxxx##";
+    let told = |picture| first_cause(&asks_outside(picture, "Select in main.take", ObjectType::Channel));
+    assert!(told(again).contains("for 16.0 ms of the program's 23.0 ms: its end waited for that"), "{}", told(again));
+    assert!(!told(once).contains("its end waited"), "{}", told(once));
 }

@@ -152,12 +152,23 @@ fn epoll(members: &str) -> Described {
 fn member_name(line: &str) -> String {
     let what = line.trim_start_matches("anon_inode:").trim_matches(['[', ']']);
     match line {
-        _ if line.starts_with("TCP ") && line.contains("->") => "connections".into(),
+        _ if line.starts_with("TCP ") && line.contains("->") => connection(line),
         _ if line.starts_with("pipe:") => "pipe".into(),
         _ if line.starts_with("socket:") => "socket".into(),
         _ if line.starts_with("fd ") => "closed file".into(),
         _ => what.into(),
     }
+}
+
+/// `TCP 127.0.0.1:40312 -> 127.0.0.1:80` as sockets are called by themselves, where only the own port is one that the kernel chose: this
+/// end asks the other one.
+fn connection(line: &str) -> String {
+    let name = line.split_once(" -> ").and_then(|(own, other)| {
+        let (address, port) = own.rsplit_once(':')?;
+        let chosen = |port: &str| port.parse::<u16>().is_ok_and(|port| port >= EPHEMERAL);
+        (chosen(port) && !is_chosen(other)).then(|| format!("{address}:* -> {other}"))
+    });
+    name.unwrap_or_else(|| "connections".into())
 }
 
 /// A connection that somebody else opened has nothing in its name that stays the same.

@@ -170,6 +170,7 @@ export const sentencesJa: Record<string, string> = {
   "cause-quota": "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。",
   "end-slept": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。",
   "end-timed-out": "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。",
+  "end-awaited": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。プログラムの終了はこれを待っていました。",
   "end-device": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。",
   "end-io-quota": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、コントロールグループの I/O クォータに抑えられていました。",
   "end-memory-limit": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。",

@@ -11,7 +11,9 @@ use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
-use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, is_of_event_loop, parks_threads};
+use crate::study::explain::terms::{
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_needed, is_of_event_loop, parks_threads, serves,
+};
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
 /// asked for one thing.
@@ -417,26 +419,6 @@ fn is_of_kernel(trace: &Trace, stack: StackId) -> bool {
     let outermost = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get()).last();
     let frame = outermost.and_then(|row| trace.stacks.frame[row].get());
     frame.is_some_and(|frame| trace.frames.kernel[frame])
-}
-
-/// Whether a set has a socket that asks others: one that connected, of this machine or to another one.
-fn asks(name: &str) -> bool {
-    is_client_socket(name) || name.contains("Unix /") || name.contains("Unix @")
-}
-
-/// Whether the socket's own port was nobody's choice: this end connected.
-fn is_client_socket(name: &str) -> bool {
-    name.contains(":* ->")
-}
-
-/// Whether nothing but questions can come: a socket that listens, connections that it accepted, sets of these, and what the
-/// kernel asks a file system in user space.
-fn serves(name: &str) -> bool {
-    let accepted = name.split_once(" -> ").is_some_and(|(own, other)| {
-        let other = other.split(' ').next().unwrap_or_default();
-        !own.ends_with(":*") && other.ends_with(":*")
-    });
-    accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
 /// Whether a set has nothing that others could write to: only threads of the program end a wait for it.

@@ -7,6 +7,7 @@
 
 mod account;
 mod askers;
+mod awaited_ends;
 mod call_paths;
 mod chains;
 mod classes;
@@ -35,6 +36,7 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_store::Trace;
 
 pub use self::account::Account;
+use self::awaited_ends::is_awaited;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
@@ -154,9 +156,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
     let mut causes = root_causes(&names, &chains, found);
-    for root in causes.iter_mut().filter(|root| root.is_of_the_end()).take(POLLERS) {
-        root.meanwhile = meanwhile(trace, &mut names, &root.cause);
-    }
+    look_at_the_end(fold, &mut names, &mut causes);
     Explanation {
         causes,
         names,
@@ -170,6 +170,16 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         #[cfg(test)]
         steps,
         expected,
+    }
+}
+
+/// What there is to say of causes that only the program's end waited for.
+fn look_at_the_end<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+    for (number, root) in causes.iter_mut().filter(|root| root.is_of_the_end()).enumerate() {
+        if number < POLLERS {
+            root.meanwhile = meanwhile(fold.trace, names, &root.cause);
+        }
+        root.is_awaited = is_awaited(fold.trace, &fold.stacks, names, root);
     }
 }
 

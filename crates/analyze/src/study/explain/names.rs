@@ -212,10 +212,15 @@ impl<'f, 't> Names<'f, 't> {
         self.sleep_functions.get_or_init(found).contains(function)
     }
 
+    /// The objects of a label.
+    pub fn objects(&self, label: LabelId) -> &[ObjectId] {
+        self.objects_of.get(label as usize).map_or(&[], Vec::as_slice)
+    }
+
     /// The one object of a label; none where several have it.
     pub fn object(&self, label: LabelId) -> Option<ObjectId> {
-        match self.objects_of.get(label as usize).map(Vec::as_slice) {
-            Some([object]) => Some(*object).filter(|object| object.is_some()),
+        match self.objects(label) {
+            [object] => Some(*object).filter(|object| object.is_some()),
             _ => None,
         }
     }

@@ -37,6 +37,8 @@ pub struct RootCause {
     pub stack: StackId,
     /// Of a sleep that is a poll's: what others did for most of it.
     pub meanwhile: Option<Meanwhile>,
+    /// Whether the program's end waited for an answer there.
+    pub is_awaited: bool,
 }
 
 impl RootCause {
@@ -175,6 +177,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         chains: Vec::new(),
         stack: found.stacks[heaviest],
         meanwhile: None,
+        is_awaited: false,
     })
 }
 

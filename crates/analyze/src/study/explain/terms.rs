@@ -177,3 +177,23 @@ const EVENT_LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 pub fn is_of_event_loop(call: i16) -> bool {
     call >= 0 && EVENT_LOOPS.contains(&Syscall::name_of(call).as_str())
 }
+
+/// Whether a set has a socket that asks others: one that connected, of this machine or to another one.
+pub fn asks(name: &str) -> bool {
+    is_client_socket(name) || name.contains("Unix /") || name.contains("Unix @")
+}
+
+/// Whether the socket's own port was nobody's choice: this end connected.
+pub fn is_client_socket(name: &str) -> bool {
+    name.contains(":* ->")
+}
+
+/// Whether nothing but questions can come: a socket that listens, connections that it accepted, sets of these, and what the
+/// kernel asks a file system in user space.
+pub fn serves(name: &str) -> bool {
+    let accepted = name.split_once(" -> ").is_some_and(|(own, other)| {
+        let other = other.split(' ').next().unwrap_or_default();
+        !own.ends_with(":*") && other.ends_with(":*")
+    });
+    accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
+}

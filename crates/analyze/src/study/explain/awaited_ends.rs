@@ -1,0 +1,50 @@
+//! Whether the program's end waited for what others were to do: a wait that nobody in the program is known to have ended looks like
+//! one for work, but a program that ends by itself after it had asked for something.
+//! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
+
+use dwell_model::{ObjectType, Outcome};
+use dwell_store::{Table, Trace};
+
+use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::idle::IdleWaits;
+use crate::stacks::object::object_type;
+use crate::study::explain::names::Names;
+use crate::study::explain::roots::RootCause;
+use crate::study::explain::terms::{CauseKind, asks, serves};
+
+/// How answers are called that a fiber waits for.
+const RESPONSE: &str = "Response in ";
+/// Waits from which on they are a loop's: whoever waits once for the end of all is told nothing by its place.
+const REPEATED: usize = 4;
+/// Part of the path that the longest of them takes at most.
+const LONGEST_SHARE: f64 = 0.75;
+
+/// Whether the path to the end went through waits of the cause that are for an answer: on sockets that ask others, or again and
+/// again at a place where no idle worker waits.
+pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &RootCause) -> bool {
+    let is_open = matches!(root.cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown);
+    if !is_open || root.path_ns == 0 {
+        return false;
+    }
+    let objects = names.objects(root.cause.label);
+    let mut called = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?)).map(String::as_str);
+    if called.clone().any(|name| serves(name) || name.contains("TCP listen") || name.contains("connections")) {
+        return false;
+    }
+    let off = &trace.off_cpu;
+    let waits = || (0..off.len()).filter(|&row| objects.contains(&off.object[row]) && off.wait_ns[row] > 0);
+    if called.any(|name| asks(name) || name.starts_with(RESPONSE)) {
+        // Whom a signal ended waited for more work from there.
+        return waits().all(|row| Outcome::from_code(off.outcome[row]) != Outcome::Interrupted);
+    }
+    let kind = objects.first().map_or(ObjectType::Unknown, |object| object_type(trace, *object));
+    let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
+    let is_repeated = || is_repeated(waits().map(|row| off.wait_ns[row]), root.path_ns);
+    is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
+}
+
+/// Whether there are several waits, none of which takes most of the path.
+fn is_repeated(waits: impl Iterator<Item = u64>, path_ns: u64) -> bool {
+    let (count, longest) = waits.fold((0, 0), |(count, longest), ns| (count + 1, ns.max(longest)));
+    count >= REPEATED && longest as f64 <= LONGEST_SHARE * path_ns as f64
+}
