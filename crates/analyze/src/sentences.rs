@@ -174,6 +174,9 @@ sentences! {
     CAUSE_TIMED_OUT = "cause-timed-out",
         "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_LOOP_TIMER = "cause-loop-timer",
+        "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_UNFINISHED = "cause-unfinished",
         "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
@@ -206,6 +209,9 @@ sentences! {
     END_TIMED_OUT = "end-timed-out",
         "{who} waited for {label} until its time-out in {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。";
+    END_LOOP_TIMER = "end-loop-timer",
+        "{who} waited in its event loop for a timer of its own in {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。プログラムの終了はこれを待っていました。";
     END_AWAITED = "end-awaited",
         "{who} waited for {label} in {place}, ended by {by}, for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。プログラムの終了はこれを待っていました。";
@@ -269,6 +275,8 @@ sentences! {
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
+    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for sleeps and delays in asynchronous code (tokio::time::sleep, asyncio.sleep, setTimeout), first where a lock or a permit is held meanwhile.",
+        "非同期コードの中のスリープと遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",

@@ -45,6 +45,9 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::RunQueue => {
             say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
         }
+        CauseKind::TimedOut if names.is_of_event_loop(root.cause.label) => {
+            say!(CAUSE_LOOP_TIMER, who = who, place = place, wait = wait, wall = wall)
+        }
         CauseKind::TimedOut => {
             say!(CAUSE_TIMED_OUT, who = who, label = label, place = place, wait = wait, wall = wall)
         }
@@ -91,6 +94,9 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let sentence = match root.cause.kind {
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
+        CauseKind::TimedOut if root.is_awaited => {
+            say!(END_LOOP_TIMER, who = who, place = place, part = part, elapsed = elapsed)
+        }
         CauseKind::TimedOut => {
             say!(END_TIMED_OUT, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }

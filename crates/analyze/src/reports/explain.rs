@@ -117,7 +117,8 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     let is_told = |root: &&RootCause| {
         let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
-        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_runtime_timer(fold, explanation, root);
+        let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
+        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
         delay_ns(root) >= least.max(1) || is_of_end
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();

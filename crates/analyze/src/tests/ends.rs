@@ -134,3 +134,19 @@ fn channels_are_told_where_they_are_waited_for_again_and_again() {
     assert!(told(again).contains("for 16.0 ms of the program's 23.0 ms: its end waited for that"), "{}", told(again));
     assert!(!told(once).contains("its end waited"), "{}", told(once));
 }
+
+#[test]
+fn timers_of_a_loop_that_serves_nobody_are_told() {
+    let told = |set: &str| {
+        let mut trace = asks_outside(CLIENT, set, ObjectType::Event);
+        trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
+        trace.tables_changed();
+        first_cause(&trace)
+    };
+    let own = told("epoll {Unix pair, eventfd}");
+    let expected =
+        "main waited in its event loop for a timer of its own in use_x (app.c:12) for 12.0 ms of the program's 18.0 ms";
+    assert!(own.starts_with(expected), "{own}");
+    let of_server = told("epoll {TCP listen 0.0.0.0:80, eventfd}");
+    assert!(!of_server.contains("timer of its own"), "{of_server}");
+}

@@ -10,7 +10,7 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
-use crate::study::explain::terms::{CauseKind, asks, serves};
+use crate::study::explain::terms::{CauseKind, asks, is_client_socket, is_internal, serves};
 
 /// How answers are called that a fiber waits for.
 const RESPONSE: &str = "Response in ";
@@ -19,28 +19,39 @@ const REPEATED: usize = 4;
 /// Part of the path that the longest of them takes at most.
 const LONGEST_SHARE: f64 = 0.75;
 
-/// Whether the path to the end went through waits of the cause that are for an answer: on sockets that ask others, or again and
-/// again at a place where no idle worker waits.
+/// Whether the path to the end went through waits of the cause that are for an answer: on sockets that ask others, again and again
+/// at a place where no idle worker waits, or in an event loop that only a timer of the program ended.
 pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &RootCause) -> bool {
-    let is_open = matches!(root.cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown);
-    if !is_open || root.path_ns == 0 {
+    let RootCause { cause, path_ns, .. } = *root;
+    let is_loop_timer = cause.kind == CauseKind::TimedOut && names.is_of_event_loop(cause.label);
+    let is_open = matches!(cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown) || is_loop_timer;
+    if !is_open || path_ns == 0 {
         return false;
     }
-    let objects = names.objects(root.cause.label);
+    let (objects, off) = (names.objects(cause.label), &trace.off_cpu);
     let mut called = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?)).map(String::as_str);
-    if called.clone().any(|name| serves(name) || name.contains("TCP listen") || name.contains("connections")) {
+    let waits = || (0..off.len()).filter(|&row| objects.contains(&off.object[row]) && off.wait_ns[row] > 0);
+    // Whom a signal ended waited for more work.
+    let last = waits().max_by_key(|&row| off.start_ns[row]);
+    let is_told_to_end = last.is_some_and(|row| Outcome::from_code(off.outcome[row]) == Outcome::Interrupted);
+    if is_told_to_end || called.clone().any(listens) {
         return false;
     }
-    let off = &trace.off_cpu;
-    let waits = || (0..off.len()).filter(|&row| objects.contains(&off.object[row]) && off.wait_ns[row] > 0);
+    if is_loop_timer {
+        return called.all(|name| is_internal(name) || is_client_socket(name));
+    }
     if called.any(|name| asks(name) || name.starts_with(RESPONSE)) {
-        // Whom a signal ended waited for more work from there.
-        return waits().all(|row| Outcome::from_code(off.outcome[row]) != Outcome::Interrupted);
+        return true;
     }
     let kind = objects.first().map_or(ObjectType::Unknown, |object| object_type(trace, *object));
     let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
-    let is_repeated = || is_repeated(waits().map(|row| off.wait_ns[row]), root.path_ns);
+    let is_repeated = || is_repeated(waits().map(|row| off.wait_ns[row]), path_ns);
     is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
+}
+
+/// Whether others may ask over it.
+fn listens(name: &str) -> bool {
+    serves(name) || name.contains("TCP listen") || name.contains("connections")
 }
 
 /// Whether there are several waits, none of which takes most of the path.

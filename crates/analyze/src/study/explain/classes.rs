@@ -12,7 +12,7 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_needed, is_of_event_loop, parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_internal, is_needed, is_of_event_loop, parks_threads, serves,
 };
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -58,8 +58,6 @@ const LISTENS: &[&str] = &[
 const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 /// Those that wait for signals.
 const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
-/// Descriptors of a set by which threads of one program wake one another.
-const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
@@ -419,12 +417,6 @@ fn is_of_kernel(trace: &Trace, stack: StackId) -> bool {
     let outermost = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get()).last();
     let frame = outermost.and_then(|row| trace.stacks.frame[row].get());
     frame.is_some_and(|frame| trace.frames.kernel[frame])
-}
-
-/// Whether a set has nothing that others could write to: only threads of the program end a wait for it.
-fn is_internal(name: &str) -> bool {
-    let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
-    members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
 }
 
 /// Rows that wait to receive on a socket on which something was sent before.

@@ -1,6 +1,6 @@
 //! The run queue's account: who had the CPUs while the program's threads were ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use dwell_model::Reason;
 use dwell_store::{QuotaUse, Rival, Trace};
@@ -18,8 +18,8 @@ const WAKING_UP_NS: u64 = 100_000;
 const STOPPED_NS: u64 = 5_000_000;
 /// Periods of quotas that are tried, ns.
 const PERIODS: [u64; 4] = [100_000_000, 50_000_000, 20_000_000, 10_000_000];
-/// Stays that must end at one phase of a period …
-const STAYS: usize = 8;
+/// Periods at whose ends stays must end …
+const ENDED_PERIODS: usize = 8;
 /// … and the part of all long stays that they must be.
 const STAYS_SHARE: f64 = 0.6;
 /// CPU of a row that did not run again.
@@ -134,9 +134,32 @@ fn by_period(stays: &[(u64, u64)]) -> u64 {
         phases.sort_unstable();
         let middle = *phases.get(phases.len() / 2)?;
         let is_near = |(ran, _): &&(u64, u64)| (ran % period + period - middle + period / 40) % period < period / 20;
-        let near: Vec<u64> = stays.iter().filter(is_near).map(|(_, ns)| *ns).collect();
-        let most = near.len() >= STAYS && near.len() as f64 > STAYS_SHARE * stays.len() as f64;
-        most.then(|| near.iter().sum())
+        let near: Vec<&(u64, u64)> = stays.iter().filter(is_near).collect();
+        // Each period ends those of all threads at once: eight threads that once begin together are no sign.
+        let ended: HashSet<u64> = near.iter().map(|(ran, _)| (ran + period / 2 - middle % period) / period).collect();
+        let most = ended.len() >= ENDED_PERIODS && near.len() as f64 > STAYS_SHARE * stays.len() as f64;
+        most.then(|| near.iter().map(|(_, ns)| ns).sum())
     };
     PERIODS.into_iter().filter_map(of_period).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn stays_that_end_with_each_period_are_a_quotas() {
+        let stays: Vec<(u64, u64)> = (3..23).map(|period| (period * 100 * MS + 7 * MS, 40 * MS)).collect();
+        assert_eq!(by_period(&stays), 20 * 40 * MS);
+    }
+
+    #[test]
+    fn threads_that_once_begin_together_are_stopped_by_none() {
+        let together: Vec<(u64, u64)> = (0..20).map(|thread| (300 * MS + thread * 10_000, 40 * MS)).collect();
+        assert_eq!(by_period(&together), 0);
+        let now_and_then: Vec<(u64, u64)> = (0..20).map(|stay| (stay * 137 * MS, 40 * MS)).collect();
+        assert_eq!(by_period(&now_and_then), 0);
+    }
 }

@@ -197,3 +197,12 @@ pub fn serves(name: &str) -> bool {
     });
     accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
+
+/// Descriptors of a set by which threads of one program wake one another.
+const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
+
+/// Whether a set has nothing that others could write to: only threads of the program end a wait for it.
+pub fn is_internal(name: &str) -> bool {
+    let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
+    members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
+}
