@@ -301,6 +301,9 @@ sentences! {
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
+    ADVICE_MEANWHILE = "advice-meanwhile",
+        "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
+        "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it.",
         "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。";
     EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",

@@ -45,6 +45,10 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
+        (CauseKind::Unknown, _) if names.is_full_pipe(root.cause.label) => {
+            say!(ADVICE_FULL, label = names.label(root.cause.label))
+        }
+        (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
         (CauseKind::TimedOut, None) if names.is_of_event_loop(root.cause.label) => say!(ADVICE_LOOP_TIMER),
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)

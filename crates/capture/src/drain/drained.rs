@@ -9,6 +9,7 @@ use dwell_store::raw::wire::{
 };
 use dwell_store::raw::{Record, c_string, prefix};
 
+use super::epoll_sets::EpollSets;
 use super::mapping_scope::ScopeFilter;
 use super::proc_maps_poller::LookedUp;
 use super::process_events::News;
@@ -43,6 +44,7 @@ pub struct EventSink {
     /// Processes that ran a program since the machine's counters were read.
     pub programs: Vec<u32>,
     pub belongings: Belongings,
+    pub epoll_sets: EpollSets,
     pub fault_places: FaultPlaces,
     pub java_code: JavaCode,
     /// A process has the library mapped through which programs announce what they do.
@@ -73,6 +75,7 @@ impl EventSink {
             ended_programs: Vec::new(),
             programs: Vec::new(),
             belongings: Belongings::default(),
+            epoll_sets: EpollSets::default(),
             fault_places: FaultPlaces::default(),
             java_code: JavaCode::default(),
             announces: false,

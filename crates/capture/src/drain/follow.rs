@@ -63,9 +63,15 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
                 let words = if is_still { proc::command_line(pid) } else { Vec::new() };
                 (kind::COMMAND, pid, 0, words)
             }
-            News::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
+            News::EpollMembers { pid, fd, key } => {
+                (kind::MEMBERS, pid, key, drained.epoll_sets.seen((pid, fd, key), now_ns))
+            }
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
+    }
+    for (pid, key, members) in drained.epoll_sets.look_again(now_ns) {
+        let header = RecordHeader { kind: kind::MEMBERS, size: 0, tid: pid, time_ns: now_ns };
+        drained.recorder.meta().text(header, key, &members);
     }
     for tgid in drained.lives.end_round(now_ns) {
         end_process(tgid, u64::MAX, drained, unwinding, keeper)?;

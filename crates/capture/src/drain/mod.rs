@@ -4,6 +4,7 @@
 
 pub mod copies;
 pub mod drained;
+mod epoll_sets;
 pub mod follow;
 pub mod mapping_scope;
 pub mod proc_maps_poller;

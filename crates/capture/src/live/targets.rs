@@ -4,7 +4,7 @@ use dwell_model::ObjectType;
 use dwell_store::raw::wire::TaskSnapshot;
 use dwell_wire::MUTEX_CONTENDED;
 
-use crate::programs::proc;
+use crate::programs::descriptors::describe_fd;
 use crate::stacks::lock_owner::lock_owner;
 
 /// What a thread waits for.
@@ -42,7 +42,7 @@ fn target(object_type: ObjectType, address: u64, holder: u32) -> WaitTarget {
 /// What descriptor `fd` of process `pid` stands for.
 pub fn on_descriptor(pid: u32, fd: i32) -> WaitTarget {
     let _looking = dwell_rights::raise(&[dwell_rights::PTRACE, dwell_rights::READ_SEARCH]);
-    let name = proc::describe_fd(pid, fd);
+    let name = describe_fd(pid, fd);
     let object_type = match name.as_str() {
         name if name.starts_with("TCP ") || name.starts_with("Unix ") || name.starts_with("socket:") => {
             ObjectType::Socket

@@ -4,6 +4,7 @@
 
 pub mod belongings;
 pub mod copying;
+pub mod descriptors;
 pub mod keeper;
 pub mod launch;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! What /proc tells of processes: their mappings, arguments, threads, and the members of epoll sets.
+//! What /proc tells of processes: their mappings, arguments and threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -214,47 +214,6 @@ fn parse_mapping(line: &[u8], pid: u32, time_ns: u64) -> Option<Mapping> {
         ..MapHeader::zeroed()
     };
     Some(Mapping { header, path: path.as_bytes().to_vec() })
-}
-
-/// What the members of an epoll set are, a line each, best effort: the set may have changed or gone.
-pub fn epoll_members(pid: u32, fd: i32) -> Vec<u8> {
-    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
-    let members = info.lines().filter_map(|line| line.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok());
-    let lines: Vec<String> = members.map(|member| describe_fd(pid, member)).collect();
-    lines.join("\n").into_bytes()
-}
-
-/// What a descriptor of a process stands for: a path, or the addresses of a socket.
-pub fn describe_fd(pid: u32, fd: i32) -> String {
-    let link = fs::read_link(format!("/proc/{pid}/fd/{fd}"));
-    let target = link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_else(|_| format!("fd {fd}"));
-    let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
-    inode.and_then(|inode| socket_address(pid, inode)).unwrap_or(target)
-}
-
-/// The addresses of the TCP or Unix socket with this inode.
-fn socket_address(pid: u32, inode: &str) -> Option<String> {
-    let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
-    let tcp = table("tcp");
-    let line = tcp.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let found = line.filter(|fields| fields.get(9) == Some(&inode)).find_map(|fields| {
-        let (local, remote, state) = (ipv4(fields.get(1)?)?, ipv4(fields.get(2)?)?, *fields.get(3)?);
-        Some(if state == "0A" { format!("TCP listen {local}") } else { format!("TCP {local} -> {remote}") })
-    });
-    found.or_else(|| {
-        let unix = table("unix");
-        let line = unix.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        line.filter(|fields| fields.get(6) == Some(&inode))
-            .map(|fields| fields.get(7).map_or("Unix pair".into(), |path| format!("Unix {path}")))
-            .next()
-    })
-}
-
-fn ipv4(field: &str) -> Option<String> {
-    let (address, port) = field.split_once(':')?;
-    let address = u32::from_str_radix(address, 16).ok()?.to_ne_bytes();
-    let port = u16::from_str_radix(port, 16).ok()?;
-    Some(format!("{}.{}.{}.{}:{port}", address[0], address[1], address[2], address[3]))
 }
 
 #[cfg(test)]

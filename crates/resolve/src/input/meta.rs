@@ -15,6 +15,9 @@ use crate::input::event::Event;
 use crate::input::itt::Decoder;
 use crate::input::sockets::RawSockets;
 
+/// Members of a set of descriptors that are kept, of all looks.
+const MOST_MEMBERS: usize = 64;
+
 /// A stack as recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct RawStack {
@@ -178,7 +181,7 @@ impl Meta {
                 self.belongings.push((header.h.tid, header.h.time_ns, Belonging::parse(text)));
             }
             Record::Members(header, text) => {
-                self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
+                add_members(self.members.entry(header.key).or_default(), &String::from_utf8_lossy(text));
             }
             Record::Machine(header, counters) => self.machine.push((header, counters)),
             Record::Interface(header, counters) => self.interfaces.push((header, counters)),
@@ -227,6 +230,16 @@ impl Meta {
         if versions.last().is_none_or(|last| !same_object(last, &record)) {
             versions.push(record);
             versions.sort_by_key(|version| version.h.time_ns);
+        }
+    }
+}
+
+/// Adds what a set has at a later look: a client's connections come after the set.
+fn add_members(members: &mut String, found: &str) {
+    for line in found.lines() {
+        if members.lines().count() < MOST_MEMBERS && !members.lines().any(|known| known == line) {
+            members.push_str(if members.is_empty() { "" } else { "\n" });
+            members.push_str(line);
         }
     }
 }

@@ -59,6 +59,8 @@ const PATTERNS: &[Pattern] = patterns! {
     Socket "Response" place 0: "net/http.(*persistConn).roundTrip" "net/http.(*http2ClientConn).roundTrip" "net/http.(*http2clientStream)*"
         "google.golang.org/grpc/internal/transport.(*recvBufferReader)*";
     Socket "Socket" place 0: "internal/poll.*";
+    Stream "Full pipe" place 0: "os.(*File).Write*" "os.(*File).write*";
+    Stream "Empty pipe" place 0: "os.(*File).Read*" "os.(*File).read*";
     GoRuntime "Garbage collection" place 0: "runtime.gcAssistAlloc*" "runtime.gcStart" "runtime.GC" "runtime.gcMarkDone" "runtime.stopTheWorld*";
 };
 
@@ -107,6 +109,14 @@ mod tests {
         );
         assert_eq!(wait(&["runtime.gopark", "runtime.selectgo", "main.f"]), (Channel, "Select", 0));
         assert_eq!(wait(&["runtime.gopark", "time.Sleep", "main.f"]), (Sleep, "Sleep", 0));
+        let write = [
+            "runtime.gopark",
+            "internal/poll.runtime_pollWait",
+            "internal/poll.(*FD).Write",
+            "os.(*File).write",
+            "os.(*File).Write",
+        ];
+        assert_eq!(wait(&[&write[..], &["log.(*Logger).output", "main.f"]].concat()), (Stream, "Full pipe", 0));
         let poll =
             ["runtime.gopark", "runtime.netpollblock", "internal/poll.runtime_pollWait", "internal/poll.(*FD).Read"];
         assert_eq!(wait(&poll), (Socket, "Socket", 0));

@@ -214,6 +214,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-memory-limit": "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。",
   "advice-unfinished": "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。",
   "advice-unseen": "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。",
+  "advice-meanwhile": "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。",
   "advice-unseen-of-fibers": "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。",
   "explained-by-slices": "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。",
   "time-account": "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",

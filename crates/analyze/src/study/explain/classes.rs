@@ -12,7 +12,8 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_internal, is_needed, is_of_event_loop, parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_full_pipe, is_internal, is_needed, is_of_event_loop,
+    parks_threads, serves,
 };
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -261,6 +262,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::ThreadJoin | ObjectType::ChildProcess => return Known(Structure),
             ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
             ObjectType::Channel if sends(self.trace, key.stack()) => return Known(Demand),
+            ObjectType::Stream if is_full_pipe(name) => return Known(Demand),
             kind if is_needed(kind) => return Known(Demand),
             _ => {}
         }

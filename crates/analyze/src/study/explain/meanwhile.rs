@@ -1,4 +1,4 @@
-//! What others did while a thread slept again and again: who polls waits for somebody, and no wake-up tells whom.
+//! What others did while a thread slept again and again, or waited for what nobody was seen to end: no wake-up tells for whom.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,9 @@ use crate::study::thread_index::{ThreadIndex, ThreadPiece};
 const POLLS: usize = 10;
 /// … and how long they are at most on average, ns: who looks once a second waits for nobody.
 const POLL_NS: u64 = 100_000_000;
-/// Part of the sleeps' time that one thing must have taken to be told.
+/// Sleeps of others must be so many times longer to be told.
+const LONGER: u64 = 2;
+/// Part of the waits' time that one thing must have taken to be told.
 const SHARE: f64 = 0.5;
 /// Rows from which on nobody waits for this answer.
 const MOST_ROWS: usize = 1_000_000;
@@ -36,24 +38,48 @@ pub struct Meanwhile {
 /// When each role did one thing at one place: whether it slept there, else it ran.
 type Doings = BTreeMap<(RoleId, bool, PlaceId), Vec<(u64, u64)>>;
 
-/// What the other threads of the program did while one slept in a loop at the cause's place; none where it does not poll.
+/// The waits of a thread at one place, in order.
+struct Waits {
+    thread: usize,
+    spans: Vec<(u64, u64)>,
+}
+
+impl Waits {
+    fn length_ns(&self) -> u64 {
+        self.spans.iter().map(|(from, to)| to - from).sum()
+    }
+
+    fn mean_ns(&self) -> u64 {
+        self.length_ns() / self.spans.len().max(1) as u64
+    }
+
+    /// Whether they are sleeps of a loop.
+    fn are_polls(&self) -> bool {
+        self.spans.len() >= POLLS && self.mean_ns() <= POLL_NS
+    }
+}
+
+/// What the other threads of the program did while one slept in a loop at the cause's place, or waited for what nobody was seen to
+/// end; none where it did not.
 pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
-    if cause.kind != CauseKind::Slept || trace.events().off_cpu.end() > MOST_ROWS {
+    let sleeps = cause.kind == CauseKind::Slept;
+    if !(sleeps || cause.kind == CauseKind::Unknown) || trace.events().off_cpu.end() > MOST_ROWS {
         return None;
     }
-    let (poller, polls) = polls(trace, names, cause)?;
-    let all_ns: u64 = polls.iter().map(|(from, to)| to - from).sum();
+    let waits = longest_waits(trace, names, cause).filter(|waits| !sleeps || waits.are_polls())?;
+    // Others that sleep for as short a time wait for something themselves.
+    let least_ns = if sleeps { LONGER * waits.mean_ns() } else { 0 };
     let mut doings = Doings::new();
     let index = ThreadIndex::new(trace);
     for_each_interval(trace, |interval| {
         let span = (interval.from, interval.to);
         let thread = interval.thread;
-        if thread == poller || within(&polls, span).next().is_none() {
+        if thread == waits.thread || within(&waits.spans, span).next().is_none() {
             return;
         }
         let role = names.role_of(thread);
         let mut add = |slept: bool, place: PlaceId, span: (u64, u64)| {
-            doings.entry((role, slept, place)).or_default().extend(within(&polls, span));
+            doings.entry((role, slept, place)).or_default().extend(within(&waits.spans, span));
         };
         match (interval.activity, interval.row) {
             (Activity::Running, _) => {
@@ -66,19 +92,20 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             (Activity::Waiting, Some(row)) => {
                 let key = trace.events().off_cpu_key(row);
                 let place = names.place_of(key.stack());
-                let polls_too = (names.role_of(thread), place) == (cause.role, cause.place);
-                if object_type(trace, key.object()) == ObjectType::Sleep && !polls_too {
+                let waits_too =
+                    (names.role_of(thread), place) == (cause.role, cause.place) || span.1 - span.0 < least_ns;
+                if object_type(trace, key.object()) == ObjectType::Sleep && !waits_too {
                     add(true, place, span);
                 }
             }
             _ => {}
         }
     });
-    longest(names, doings).filter(|found| found.ns as f64 >= SHARE * all_ns as f64)
+    longest(names, doings).filter(|found| found.ns as f64 >= SHARE * waits.length_ns() as f64)
 }
 
-/// The thread that slept most at the cause's place, and when; none where it did not poll.
-fn polls(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<(usize, Vec<(u64, u64)>)> {
+/// The waits of the thread that waited most at the cause's place.
+fn longest_waits(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Waits> {
     let mut of_thread: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     let events = trace.events();
     let is_of_role = |thread: &usize| names.role_of(*thread) == cause.role;
@@ -87,16 +114,14 @@ fn polls(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<(usi
         for row in events.off_cpu.of(thread) {
             let key = events.off_cpu_key(row);
             let sleeps = object_type(trace, key.object()) == ObjectType::Sleep;
-            if sleeps && names.place_of(key.stack()) == cause.place {
+            if sleeps == (cause.kind == CauseKind::Slept) && names.place_of(key.stack()) == cause.place {
                 let (from, to) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
                 of_thread.entry(thread).or_default().extend((from < to).then_some((from, to)));
             }
         }
     }
-    let length = |polls: &[(u64, u64)]| polls.iter().map(|(from, to)| to - from).sum::<u64>();
-    let (thread, polls) = of_thread.into_iter().max_by_key(|(_, polls)| length(polls))?;
-    let is_loop = polls.len() >= POLLS && length(&polls) <= POLL_NS * polls.len() as u64;
-    is_loop.then_some((thread, polls))
+    let waits = of_thread.into_iter().map(|(thread, spans)| Waits { thread, spans });
+    waits.filter(|waits| !waits.spans.is_empty()).max_by_key(Waits::length_ns)
 }
 
 /// What a role did in one function.

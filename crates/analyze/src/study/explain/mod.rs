@@ -24,6 +24,7 @@ mod recent_rows;
 mod roles;
 mod roots;
 mod run_queue;
+mod scripts;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -57,8 +58,8 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::critical_path::last_thread;
 
-/// Sleeps that only the program's end waited for, of which it is told what others did meanwhile.
-const POLLERS: usize = 3;
+/// Causes of which it is told what others did meanwhile.
+const LOOKED_BESIDE: usize = 3;
 
 /// Where the time went.
 pub struct Explanation<'f, 't> {
@@ -156,7 +157,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
     let mut causes = root_causes(&names, &chains, found);
-    look_at_the_end(fold, &mut names, &mut causes);
+    look_beside(fold, &mut names, &mut causes);
     Explanation {
         causes,
         names,
@@ -173,13 +174,17 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     }
 }
 
-/// What there is to say of causes that only the program's end waited for.
-fn look_at_the_end<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
-    for (number, root) in causes.iter_mut().filter(|root| root.is_of_the_end()).enumerate() {
-        if number < POLLERS {
+/// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
+fn look_beside<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+    let is_unseen = |root: &RootCause| root.cause.kind == CauseKind::Unknown;
+    let of_fibers = names.are_of_sampled_fibers();
+    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || (of_fibers && is_unseen(root));
+    for (number, root) in causes.iter_mut().filter(looked_at).enumerate() {
+        root.is_awaited = root.is_of_the_end() && is_awaited(fold.trace, &fold.stacks, names, root);
+        let is_alone = root.is_of_the_end() && (root.cause.kind == CauseKind::Slept || root.is_awaited);
+        if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root))) {
             root.meanwhile = meanwhile(fold.trace, names, &root.cause);
         }
-        root.is_awaited = is_awaited(fold.trace, &fold.stacks, names, root);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{CodePlace, run_place, wait_place};
 use crate::study::explain::roles::{FORKED, filters, roles};
-use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed, is_of_event_loop};
+use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_full_pipe, is_needed, is_of_event_loop};
 
 /// Texts by number, each once.
 #[derive(Default)]
@@ -210,6 +210,12 @@ impl<'f, 't> Names<'f, 't> {
         };
         let found = || objects.name.iter().zip(&objects.kind).filter_map(named_after).collect();
         self.sleep_functions.get_or_init(found).contains(function)
+    }
+
+    /// Whether what has the label is a pipe that has no room.
+    pub fn is_full_pipe(&self, label: LabelId) -> bool {
+        let mut names = self.objects(label).iter().filter_map(|object| self.trace.objects.name.get(object.get()?));
+        names.any(|name| is_full_pipe(name))
     }
 
     /// The objects of a label.

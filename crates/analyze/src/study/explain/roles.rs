@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::study::explain::scripts::scripts;
 
 /// Length at which the kernel cuts a thread's name.
 const CUT: usize = 15;
@@ -17,7 +18,9 @@ const LOOKED_AT_MORE: usize = 128;
 /// The role of each thread: its name without numbers and its process; of a thread that is called like its process, its start
 /// function.
 pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
-    (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread)).collect()
+    let scripts = scripts(trace);
+    let script_of = |thread: usize| scripts.get(trace.threads.process[thread].get()?)?.as_deref();
+    (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread, script_of(thread))).collect()
 }
 
 /// The names of the threads of a thread's role as a filter takes them, and the name of its process.
@@ -29,11 +32,12 @@ pub fn filters(trace: &Trace, thread: usize) -> (String, &str) {
     (if is_named { numbers_as("*", name) } else { name.to_owned() }, process)
 }
 
-fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
+fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize, script: Option<&str>) -> String {
     let name = trace.threads.name[thread].as_str();
     let process = trace.threads.process[thread].get().filter(|row| *row < trace.processes.pid.len());
-    let program = process.map_or("", |row| trace.processes.name[row].as_str());
-    if cut(name) != cut(program) {
+    let process_name = process.map_or("", |row| trace.processes.name[row].as_str());
+    let program = script.map_or_else(|| process_name.to_owned(), |script| format!("{process_name} {script}"));
+    if cut(name) != cut(process_name) {
         // A fiber is called by its function, whose numbers say which of the closures in another function it is.
         let is_fiber = thread < trace.fiber_threads;
         let name = if is_fiber { name.to_owned() } else { numbers_as("N", name) };
@@ -41,11 +45,7 @@ fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
         return if told { format!("{name} of {program}") } else { name };
     }
     if process.is_some_and(|row| trace.processes.pid[row] == trace.threads.tid[thread]) {
-        return if process.is_some_and(|row| is_forked(trace, row)) {
-            format!("{program}{FORKED}")
-        } else {
-            program.to_owned()
-        };
+        return if process.is_some_and(|row| is_forked(trace, row)) { format!("{program}{FORKED}") } else { program };
     }
     match start_function(trace, stacks, thread) {
         Some(function) => format!("{program} thread {function}"),

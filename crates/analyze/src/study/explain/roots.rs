@@ -35,7 +35,7 @@ pub struct RootCause {
     pub chains: Vec<(Vec<Link>, u64)>,
     /// A stack of it.
     pub stack: StackId,
-    /// Of a sleep that is a poll's: what others did for most of it.
+    /// Of a sleep that is a poll's, and of a wait that nobody was seen to end: what others did for most of it.
     pub meanwhile: Option<Meanwhile>,
     /// Whether the program's end waited for an answer there.
     pub is_awaited: bool,

@@ -206,3 +206,8 @@ pub fn is_internal(name: &str) -> bool {
     let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
     members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
 }
+
+/// Whether it is a pipe that has no room: whoever writes is held up, until its reader reads.
+pub fn is_full_pipe(name: &str) -> bool {
+    name.starts_with("Full pipe")
+}

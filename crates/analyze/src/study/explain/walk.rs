@@ -380,6 +380,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         match WakerKind::from_code(key.waker_kind()) {
             WakerKind::OtherThread if flushes => CauseKind::Device,
             WakerKind::OtherThread => CauseKind::Outside,
+            // What tells a runtime's poller is called the network.
+            WakerKind::Network if kind == ObjectType::Stream => CauseKind::Unknown,
             WakerKind::Network => CauseKind::Network,
             WakerKind::Timer => CauseKind::Timer,
             WakerKind::IoQuota => CauseKind::IoQuota,

@@ -359,7 +359,9 @@ fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
     let mut children: HashMap<ThreadId, Vec<(u64, ThreadId)>> = HashMap::new();
-    for child in (0..fibers).filter(|&child| view.threads.exited[child]) {
+    // The runtime's own are children, too, and live to the program's end.
+    let is_of_program = |&child: &usize| !view.threads.name[child].starts_with("runtime.");
+    for child in (0..fibers).filter(|&child| view.threads.exited[child]).filter(is_of_program) {
         let (parent, end_ns) = (view.threads.parent[child], view.threads.end_ns[child]);
         children.entry(parent).or_default().push((end_ns, ThreadId::new(child)));
     }

@@ -1,0 +1,82 @@
+//! Which script each process of an interpreter runs: two programs of Node or Python have one name, and are not one program.
+//! It takes command lines; it gives the scripts' names where processes of one name run several.
+
+use std::collections::{HashMap, HashSet};
+
+use dwell_store::Trace;
+
+/// Programs that run others' scripts, by how their files' names begin.
+const INTERPRETERS: &[&str] =
+    &["node", "python", "ruby", "perl", "java", "php", "deno", "bun", "lua", "Rscript", "pypy", "escript"];
+/// Options of theirs that take a word, which is no script.
+const WITH_WORD: &[&str] = &["-cp", "-classpath", "--class-path", "-X", "-W", "-r", "--require", "--import", "-I"];
+/// Options after which the program comes.
+const BEFORE_PROGRAM: &[&str] = &["-m", "-jar"];
+/// Scripts of one name of processes that are told apart; of more each is a piece of the same work.
+const MOST: usize = 8;
+
+/// The script of each process by row, where processes of its name run several; a copy runs its parent's.
+pub fn scripts(trace: &Trace) -> Vec<Option<String>> {
+    let processes = &trace.processes;
+    let mut scripts: Vec<Option<String>> = Vec::new();
+    for (row, command) in processes.command_line.iter().enumerate() {
+        let parent = processes.parent[row].get().filter(|parent| *parent < row);
+        let of_parent = parent.filter(|parent| processes.executable[*parent] == processes.executable[row]);
+        scripts.push(match of_parent {
+            Some(parent) if command.is_empty() => scripts[parent].clone(),
+            _ => script_of(command).map(str::to_owned),
+        });
+    }
+    let mut of_name: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for (name, script) in processes.name.iter().zip(&scripts) {
+        of_name.entry(name).or_default().extend(script.as_deref());
+    }
+    let are_told: Vec<bool> =
+        processes.name.iter().map(|name| (2..=MOST).contains(&of_name[name.as_str()].len())).collect();
+    scripts.into_iter().zip(are_told).map(|(script, is_told)| script.filter(|_| is_told)).collect()
+}
+
+/// `server.py` of `/usr/bin/python3 -u /srv/server.py --port 80`; none of what is no interpreter.
+fn script_of(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace();
+    let program = file_name(words.next()?);
+    if !INTERPRETERS.iter().any(|interpreter| program.starts_with(interpreter)) {
+        return None;
+    }
+    while let Some(word) = words.next() {
+        match word {
+            _ if BEFORE_PROGRAM.contains(&word) => return words.next().map(file_name),
+            _ if WITH_WORD.contains(&word) => drop(words.next()),
+            "-c" | "-e" | "-" => return None,
+            _ if word.starts_with('-') => {}
+            _ => return Some(file_name(word)),
+        }
+    }
+    None
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_read_from_command_lines() {
+        for (command, script) in [
+            ("/usr/bin/python3 -u /srv/server.py --port 80", Some("server.py")),
+            ("python -m gunicorn shop:app", Some("gunicorn")),
+            ("node --max-old-space-size=400 --require ./trace.js app.js", Some("app.js")),
+            ("/opt/java/bin/java -Xmx1g -cp /srv/lib shop.Main", Some("shop.Main")),
+            ("java -jar /srv/shop.jar", Some("shop.jar")),
+            ("python3 -c print(1)", None),
+            ("python3", None),
+            ("gzip a.txt", None),
+            ("", None),
+        ] {
+            assert_eq!(script_of(command), script, "{command}");
+        }
+    }
+}
