@@ -155,7 +155,7 @@ fn timers_of_a_loop_that_serves_nobody_are_told() {
 fn what_others_did_is_told_beside_waits_that_nobody_was_seen_to_end() {
     let stages = "
         main    : ##xxxx#xxxx#xxxx#xxxx##
-        encrypt : ########################
+        encrypt : ####################
     ";
     let told = first_cause(&asks_outside(stages, "Select in main.take", ObjectType::Channel));
     assert!(told.contains("its end waited for that") && told.contains("Meanwhile encrypt ran"), "{told}");
