@@ -88,7 +88,8 @@ fn asks_outside(picture: &str, name: &str, kind: ObjectType) -> Trace {
         if kind == ObjectType::Event {
             trace.off_cpu.syscall[row] = EPOLL_WAIT;
         }
-        trace.off_cpu.waker_kind[row] = WakerKind::Network.code();
+        let is_set = kind == ObjectType::Event;
+        trace.off_cpu.waker_kind[row] = if is_set { WakerKind::Network } else { WakerKind::Unknown }.code();
     }
     trace.tables_changed();
     trace
