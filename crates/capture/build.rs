@@ -33,6 +33,7 @@ const PROGRAMS: &[&str] = &[
     "requests",
     "call_probe",
     "goroutine",
+    "counted_events",
 ];
 
 fn main() {

@@ -369,6 +369,12 @@ sentences! {
     SOCKETS_NOT_RECORDED = "sockets-not-recorded",
         "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.",
         "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。";
+    EVENTS_NOT_COUNTED = "events-not-counted",
+        "No events were counted: `dwell collect threading --events page-faults,context-switches -- PROGRAM` does it.",
+        "イベントは数えられていません。`dwell collect threading --events page-faults,context-switches -- PROGRAM` で数えられます。";
+    EVENTS_WHOLE = "events-whole",
+        "Counts are those of each thread's whole time in the collection; filters choose threads, ranges cut nothing.",
+        "回数は収集全体での各スレッドのものです。フィルターはスレッドを選び、範囲では絞り込まれません。";
     SOCKETS_WHOLE = "sockets-whole",
         "Bytes and calls are those of the whole collection and all threads; waits are those selected.",
         "バイト数と呼び出し回数は収集全体と全スレッドのもの、待機は選択されたものです。";

@@ -31,6 +31,14 @@ pub enum Error {
         /// What speaks against BPF.
         reason: String,
     },
+    /// An event that was to be counted cannot be.
+    #[error("this machine cannot count the event {event}: {reason}")]
+    EventRefused {
+        /// As given.
+        event: String,
+        /// What speaks against it.
+        reason: String,
+    },
     /// The kernel cannot do what every collection needs.
     #[error("this kernel cannot be recorded: {reason}")]
     Unsupported {

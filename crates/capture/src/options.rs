@@ -7,6 +7,8 @@ use dwell_cgroups::Selection;
 use dwell_model::Topic;
 use dwell_probes::TaskProbe;
 
+use crate::event_name::CountedEvent;
+
 /// What is profiled.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -141,6 +143,8 @@ pub struct Options {
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
     pub requests: bool,
+    /// Events that are counted for each thread, at most [`dwell_wire::MOST_EVENTS`].
+    pub events: Vec<CountedEvent>,
     /// Whose the result will be; none: who this process runs as. Files that this user may not read are not copied into it.
     pub result_owner: Option<User>,
     /// Whether only programs are recorded that this user might trace without capabilities.
@@ -177,6 +181,7 @@ impl Options {
             fibers: FiberMode::Sampled,
             task_probes: Vec::new(),
             requests: false,
+            events: Vec::new(),
             result_owner: None,
             own_only: false,
             target_concurrency: None,

@@ -201,6 +201,7 @@ fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
     options.task_probes.clone_from(&args.task_probe);
     options.task_probes.extend(args.interval.iter().filter_map(IntervalArg::probe).cloned());
     options.requests = args.interval.contains(&IntervalArg::Socket);
+    options.events = args.events.clone().map(|list| list.0).unwrap_or_default();
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(options)
@@ -281,6 +282,9 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::Bpf { .. } => hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE),
         E::PerfRefused { by_setting: true, .. } => hinted
             .hint("sudo sysctl kernel.perf_event_paranoid=2 lets every user record their own programs, until the next boot")
+            .with_status(status::UNAVAILABLE),
+        E::EventRefused { .. } => hinted
+            .hint("dwell doctor says what this machine offers; --events page-faults,context-switches is counted everywhere")
             .with_status(status::UNAVAILABLE),
         E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
         E::ProgramNotExecutable { program, .. } => {

@@ -16,7 +16,7 @@ macro_rules! tables {
             annotations.task_types, annotations.tasks, annotations.task_metadata, annotations.markers,
             annotations.counters, annotations.counter_values, annotations.sync_waits,
             sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events,
-            delays.delays, delays.sources, fibers.fibers, fibers.off_cpu, fibers.samples)
+            delays.delays, delays.sources, event_counts, fibers.fibers, fibers.off_cpu, fibers.samples)
     };
 }
 

@@ -80,6 +80,9 @@ losses! {
     THREAD_RECORDS_LOST = "thread_records_lost", DataLoss,
         "Births, ends and names of threads that found no room in the kernel's buffer.",
         "カーネルのバッファーに空きがなかったスレッドの作成、終了、名前。";
+    EVENT_COUNTS_LOST = "event_counts_lost", Degraded,
+        "Times on a CPU of which it is not known what the thread counted of events (`--events`), mostly since it came there past the hook; its counts are too low.",
+        "スレッドのイベント数 (`--events`) が分からない CPU 上の期間。主にフックを通らずに CPU に移った場合です。その数は少なすぎます。";
     THREADS_NOT_TRACKED = "threads_not_tracked", DataLoss,
         "Threads for which the kernel had no memory; nothing of them was recorded.",
         "カーネルにメモリーがなかったスレッド。何も記録されていません。";

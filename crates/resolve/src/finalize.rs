@@ -24,6 +24,7 @@ use crate::progress::Progress;
 use crate::replay::fibers::{self, ThreadRows};
 use crate::replay::state::Replay;
 use crate::topics::delays;
+use crate::topics::event_counts;
 use crate::topics::sockets;
 use crate::topics::system;
 
@@ -98,6 +99,7 @@ fn resolve(
     trace.annotations = naming::annotations(told, &mut named);
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
+    trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -170,6 +170,8 @@ pub struct Manifest {
     pub fiber_interval_ns: u64,
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
     pub task_probes: Vec<String>,
+    /// Events that were counted (`--events`), by the number that their counts carry.
+    pub counted_events: Vec<String>,
     /// What delays are told with.
     pub delays: DelayFacts,
     /// What kept CPUs from the program.
@@ -213,6 +215,7 @@ impl Default for Manifest {
             finalization_peak_bytes: 0,
             fiber_interval_ns: 0,
             task_probes: Vec::new(),
+            counted_events: Vec::new(),
             delays: DelayFacts::default(),
             taken: CpuTaken::default(),
             events: 0,

@@ -292,6 +292,15 @@ tables! {
     DelaySources DelaySourceRow "delay_sources" {
         name: String, "What it is: a thread with its id, an interrupt, a kernel function, a system call, a mapped file.";
     }
+    /// One row per thread and event that `--events` counts. Empty where none was asked for.
+    EventCounts EventCountRow "event_counts" {
+        thread: ThreadId, "Thread that the occurrences are of.";
+        event: String, "The event, as it was asked for: page-faults, cycles:u.";
+        count: u64, "How often it occurred while the thread ran: counted, times enabled_ns / running_ns where events shared a counter of the CPU.";
+        counted: u64, "How often it was counted.";
+        enabled_ns: u64, "How long the thread ran while the event was to be counted.";
+        running_ns: u64, "The part of it in which the event was counted.";
+    }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
     Fibers FiberRow "fibers" {

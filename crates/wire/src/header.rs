@@ -64,6 +64,8 @@ enums! {
         CREATION = 24,
         /// A thread in futex_waitv was woken: by which of its futexes.
         WOKEN_FUTEX = 25,
+        /// What a thread counted of the events that are counted (`--events`).
+        EVENT_COUNTS = 26,
         /// A file mapped into a process. This and all that follow are written by the collector's user side only.
         MAP = 32,
         /// A process's command line.

@@ -12,6 +12,7 @@
 mod control;
 mod declare;
 mod delay;
+mod event_count;
 mod fiber;
 mod header;
 mod java;
@@ -29,6 +30,7 @@ mod unwind;
 pub use control::*;
 pub use declare::Char;
 pub use delay::*;
+pub use event_count::*;
 pub use fiber::*;
 pub use header::*;
 pub use java::*;
@@ -55,6 +57,7 @@ const CONSTANTS: &[&[Constant]] = &[
     linux::CONSTANTS,
     sums::CONSTANTS,
     unwind::CONSTANTS,
+    event_count::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
@@ -88,6 +91,7 @@ const RECORDS: &[&[Record]] = &[
     control::RECORDS,
     java::RECORDS,
     unwind::RECORDS,
+    event_count::RECORDS,
 ];
 
 /// All of it in C, to be included after vmlinux.h (u8 .. u64, s32).

@@ -10,6 +10,7 @@ pub mod compare;
 mod correlation;
 mod counters;
 mod critical_path;
+mod events;
 mod explain;
 mod fibers;
 mod frames;
@@ -62,6 +63,7 @@ words! { "report";
         LongestTasks = "longest-tasks", "Longest Tasks", "The longest tasks one by one, with what the program attached to them.";
         Frames = "frames", "Frames", "Frames by domain: how many, how long, slow, good and fast.";
         Counters = "counters", "Counters", "The values that the program gave its counters.";
+        Events = "events", "Events", "Events of the CPU and the kernel (--events): how many of each in which threads.";
         Markers = "markers", "Markers", "Instants that the program marked.";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
@@ -90,6 +92,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     correlation::COLUMNS,
     counters::COLUMNS,
     critical_path::COLUMNS,
+    events::COLUMNS,
     explain::COLUMNS,
     fibers::FIBERS,
     fibers::WAITS,
@@ -178,6 +181,7 @@ fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::LongestTasks => tasks::longest(fold),
         Report::Frames => frames::frames(fold),
         Report::Counters => counters::counters(fold),
+        Report::Events => events::events(fold),
         Report::Markers => markers::markers(fold),
         Report::Correlation => correlation::correlation(fold),
         Report::Sockets => sockets::sockets(fold),

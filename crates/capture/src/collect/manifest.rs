@@ -50,6 +50,7 @@ fn new_manifest(options: &Options) -> Manifest {
         finalization_peak_bytes: 0,
         fiber_interval_ns: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
+        counted_events: options.events.iter().map(|event| event.name.clone()).collect(),
         delays: DelayFacts::default(),
         taken: CpuTaken::default(),
         events: 0,

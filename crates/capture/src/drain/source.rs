@@ -108,6 +108,9 @@ pub trait Source {
     /// Writes what is new of sockets, when it is time.
     fn read_sockets(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
 
+    /// Writes what threads counted of events (`--events`) that still live, at the end.
+    fn write_event_counts(&mut self, _: &mut RecordBuffer, _: u64) {}
+
     /// The programs that ran while profiled threads were ready, the longest first, where they are seen.
     fn rivals(&self) -> Vec<Rival> {
         Vec::new()

@@ -5,10 +5,14 @@ use bytemuck::bytes_of;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::hooks::families::Hooks;
+use crate::topics::event_counts::EventCounts;
 
 impl Hooks {
     /// Pauses or resumes recording.
     pub fn set_paused(&mut self, paused: bool) -> Result<()> {
+        if paused && self.control.paused == 0 {
+            self.event_counts.iter_mut().for_each(EventCounts::cut_slices);
+        }
         self.control.paused = u32::from(paused);
         self.control.since_ns = monotonic_ns();
         self.write_control()

@@ -37,6 +37,7 @@ use crate::machine;
 use crate::options::{Options, Rule};
 use crate::stacks::unwinding::{Python, Unwinding};
 use crate::topics::edges;
+use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
 use crate::topics::sockets::Sockets;
 use crate::topics::task_probes::{self, FoundProbes, Pinned, Places};
@@ -66,6 +67,7 @@ pub struct Hooks {
     system_calls: Option<MapHandle>,
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
+    pub(super) event_counts: Option<EventCounts>,
     pub(super) goroutines: Option<(Object, GoroutineProbes)>,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
@@ -126,6 +128,7 @@ impl Hooks {
             system_calls: None,
             rivals: None,
             creations: None,
+            event_counts: None,
             goroutines: None,
             urgency,
             delays: DelayFacts::default(),
@@ -136,10 +139,9 @@ impl Hooks {
             hooks.notices.push(notice!(WAKES_FROM_INTERRUPTS));
         }
         hooks.fill_maps(&options.strategy)?;
+        hooks.count_events(&options.events)?; // before the hooks of threads: see counted_events.bpf.c
         hooks.attach_required()?;
-        hooks.attach_waking();
-        hooks.attach_holders();
-        hooks.attach_io_quota();
+        hooks.attach_who_ends_waits();
         if options.topics.contains(&Topic::Sockets) {
             hooks.attach_sockets();
         }
@@ -305,8 +307,16 @@ impl Hooks {
         let running = self.running.iter().map(|(object, _)| object);
         let sampling = self.sampling.iter().map(|sampling| &sampling.object);
         let goroutines = self.goroutines.iter().map(|(object, _)| object);
-        let objects =
-            self.optional.iter().chain([&self.threads]).chain(goroutines).chain(sockets).chain(running).chain(sampling);
+        let counting = self.event_counts.iter().map(EventCounts::object);
+        let objects = self
+            .optional
+            .iter()
+            .chain([&self.threads])
+            .chain(goroutines)
+            .chain(counting)
+            .chain(sockets)
+            .chain(running)
+            .chain(sampling);
         objects.flat_map(loading::loaded).map(|program| loading::info(program.as_fd()).recursion_misses).sum()
     }
 
@@ -371,19 +381,16 @@ impl Hooks {
         }
     }
 
-    fn attach_waking(&mut self) {
-        let object = self.attach_optional("waking", &notices::WAKERS_UNKNOWN);
-        self.optional.extend(object);
-    }
-
-    fn attach_holders(&mut self) {
-        let object = self.attach_optional("holders", &notices::HOLDERS_UNKNOWN);
-        self.optional.extend(object);
-    }
-
-    fn attach_io_quota(&mut self) {
-        let object = self.attach_optional("io_quota", &notices::IO_QUOTAS_UNKNOWN);
-        self.optional.extend(object);
+    fn attach_who_ends_waits(&mut self) {
+        let families = [
+            ("waking", &notices::WAKERS_UNKNOWN),
+            ("holders", &notices::HOLDERS_UNKNOWN),
+            ("io_quota", &notices::IO_QUOTAS_UNKNOWN),
+        ];
+        for (family, missing) in families {
+            let object = self.attach_optional(family, missing);
+            self.optional.extend(object);
+        }
     }
 
     fn attach_sockets(&mut self) {

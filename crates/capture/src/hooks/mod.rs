@@ -3,6 +3,7 @@
 //! It does not follow what records say: `drain` does.
 
 mod control;
+mod counting;
 mod creations;
 pub mod families;
 mod goroutines;

@@ -7,6 +7,7 @@ use libbpf_rs::MapCore;
 use super::families::Hooks;
 use crate::error::{Error, Result};
 use crate::kernel::walk::walk;
+use crate::topics::event_counts::EventCounts;
 
 impl Hooks {
     /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
@@ -19,6 +20,7 @@ impl Hooks {
     /// Takes the threads of all targets in and records the state of every thread.
     pub fn seed(&mut self) -> Result<()> {
         walk(&self.threads, "seed")?;
+        self.event_counts.iter_mut().for_each(EventCounts::cut_slices);
         self.forget_targets()?;
         let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets"));
         if let Some(Err(error)) = seeded {
@@ -32,6 +34,7 @@ impl Hooks {
         pids.iter().try_for_each(|&pid| self.add_target(pid, false))?;
         self.sample(pids);
         walk(&self.threads, "seed_joined")?;
+        self.event_counts.iter_mut().for_each(EventCounts::cut_slices);
         self.forget_targets()
     }
 

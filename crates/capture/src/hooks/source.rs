@@ -151,6 +151,13 @@ impl Source for Bpf<'_> {
         self.hooks.read_sockets(trace, now_ns, at_end);
     }
 
+    fn write_event_counts(&mut self, trace: &mut RecordBuffer, now_ns: u64) {
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
+        if let Some(counts) = &mut self.hooks.event_counts {
+            counts.write_living(trace, now_ns);
+        }
+    }
+
     fn urgency(&self) -> u32 {
         self.hooks.urgency()
     }

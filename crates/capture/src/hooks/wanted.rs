@@ -22,6 +22,7 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
         ("task_probe", !targets.probes.found.is_empty()),
         ("creation", !targets.libraries.is_empty()),
         ("goroutine", options.fibers == FiberMode::Exact),
+        ("counted_events", !options.events.is_empty()),
         ("holders", true),
         ("io_quota", true),
         ("system", has(Topic::System)),
@@ -34,6 +35,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::event_name::CountedEvent;
     use crate::kernel::loading::FAMILIES;
     use crate::options::{Launch, Target};
     use crate::topics::task_probes::Places;
@@ -46,6 +48,7 @@ mod tests {
         let few = families(&options, &targets);
         options.topics = Topic::ALL.to_vec();
         options.requests = true;
+        options.events = CountedEvent::parse("page-faults").into_iter().collect();
         options.fibers = FiberMode::Exact;
         let all = families(&options, &targets);
         assert!(few.len() < all.len() && few.iter().all(|family| all.contains(family)), "{few:?} {all:?}");

@@ -16,7 +16,7 @@ use libbpf_rs::{
 };
 
 use dwell_model::{Notice, notice};
-use dwell_wire::{MOST_SUMS, Scope, SumKey, SumValue};
+use dwell_wire::{MOST_EVENTS, MOST_SUMS, Scope, SumKey, SumValue};
 
 use crate::error::{Error, Result};
 use crate::kernel::btf::{self, KernelTypes};
@@ -36,7 +36,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 20] = [
+pub static FAMILIES: [(&str, &[u8]); 21] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -57,6 +57,7 @@ pub static FAMILIES: [(&str, &[u8]); 20] = [
     family!("requests"),
     family!("call_probe"),
     family!("goroutine"),
+    family!("counted_events"),
 ];
 
 /// Families whose hooks each tell something of their own.
@@ -192,6 +193,9 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &S
         if SUMS.contains(&name.as_str()) {
             map.set_max_entries(most_sums(machine::possible()?)).map_err(failed)?;
         }
+        if name == EVENTS {
+            map.set_max_entries((MOST_EVENTS * machine::possible()?) as u32).map_err(failed)?;
+        }
         if name == SCOPE {
             map.set_initial_value(bytes_of(scope)).map_err(failed)?;
         }
@@ -208,6 +212,9 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &S
 /// Maps of the hook that samples. Before Linux 6.1 the programs of perf events may use those only whose memory is there
 /// from the begin (`check_map_prog_compatibility`, kernel/bpf/verifier.c).
 const SAMPLED: [&str; 2] = ["unwind_processes", "python_processes"];
+
+/// The map of the events that are counted: each on each CPU.
+const EVENTS: &str = "counted_events";
 
 /// Maps whose memory is there from the begin, for each CPU.
 const SUMS: [&str; 2] = ["sums_even", "sums_odd"];

@@ -16,6 +16,7 @@ pub const CONFIG_MAJOR_FAULTS: u64 = 6;
 pub const CONFIG_DUMMY: u64 = 9;
 pub const FLAG_DISABLED: u64 = 1 << 0;
 pub const FLAG_INHERIT: u64 = 1 << 1;
+pub const FLAG_EXCLUDE_USER: u64 = 1 << 4;
 pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 pub const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 pub const FLAG_MMAP: u64 = 1 << 8;

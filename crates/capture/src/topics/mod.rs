@@ -3,6 +3,7 @@
 //! It does not decide when a topic is read: the rounds of a collection do.
 
 pub mod edges;
+pub mod event_counts;
 pub mod fault_places;
 pub mod goroutines;
 pub mod itt;

@@ -8,7 +8,9 @@ use dwell_analyze::CallStackMode;
 use dwell_capture::{EventSource, FiberMode, Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
-use super::{AnalyzeArgs, BelongingArgs, IntervalArg, SshTarget, StartAt, intervals, parse, start_at, target};
+use super::{
+    AnalyzeArgs, BelongingArgs, EventList, IntervalArg, SshTarget, StartAt, events, intervals, parse, start_at, target,
+};
 
 pub const COLLECT_EXAMPLES: &str = "\
 Examples:
@@ -173,6 +175,10 @@ pub struct CollectArgs {
     /// from each call of a function to the next.
     #[arg(long, value_name = "WHAT", value_parser = intervals::interval, help_heading = "How to record")]
     pub interval: Vec<IntervalArg>,
+    /// Count these events for each thread, exactly, at most 8: page-faults, context-switches, cycles, instructions, cache-misses and
+    /// others of `perf list`, with :u in user code only, :k in the kernel only. `dwell report events` shows them.
+    #[arg(long, value_name = "EVENTS", value_parser = events::event_list, help_heading = "How to record")]
+    pub events: Option<EventList>,
     /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to record")]
     pub target_concurrency: Option<u32>,

@@ -12,6 +12,7 @@ mod compare;
 mod control;
 mod doctor;
 mod env;
+mod events;
 mod export;
 mod finalize;
 mod fleet;
@@ -56,6 +57,7 @@ pub use compare::CompareArgs;
 pub use control::{ControlArgs, ControlWord};
 pub use doctor::DoctorArgs;
 pub use env::{EnvArgs, EnvFormat};
+pub use events::EventList;
 pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::{FinalizeArgs, NamingArgs};
 pub use fleet::{

@@ -18,6 +18,7 @@ mod confined;
 mod conservation;
 mod containers;
 mod control;
+mod counted_events;
 mod cpus;
 mod doctor;
 mod escapes;
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
     cases.extend(source::cases());
     cases.extend(real_programs::cases());
     cases.extend(event_loops::cases());
+    cases.extend(counted_events::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
     cases.extend(java::cases());

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
-    DelayRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord,
-    PythonCodeHeader, PythonFrame, RequestRecord, STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
+    DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader,
+    ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord, STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -98,6 +98,8 @@ pub struct Meta {
     pub sockets: RawSockets,
     /// What delayed threads.
     pub delays: Vec<DelayRecord>,
+    /// What threads counted of events, in the order of the stream.
+    pub event_counts: Vec<EventCountsRecord>,
     /// What was seen of fibers, in the order of the stream.
     pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
@@ -188,6 +190,7 @@ impl Meta {
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
             Record::FiberNew(record) => self.fibers.push(FiberRecord::New(record)),
             Record::FiberState(record) => self.fibers.push(FiberRecord::State(record)),
+            Record::EventCounts(record) => self.event_counts.push(*record),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {

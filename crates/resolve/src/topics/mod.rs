@@ -3,5 +3,6 @@
 //! It does not change what the other folders found; it adds counters only.
 
 pub mod delays;
+pub mod event_counts;
 pub mod sockets;
 pub mod system;

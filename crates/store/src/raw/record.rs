@@ -3,11 +3,11 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    CreationRecord, DelayRecord, DelaysHeader, ExecRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader,
-    IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader,
-    RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader,
-    StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord,
-    ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
+    CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord, FiberStateRecord,
+    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame,
+    PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord,
+    SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
+    TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -48,6 +48,7 @@ pub enum Record<'a> {
     /// Short ones of one thread, each as a record of its own would tell it.
     Delays(Vec<DelayRecord>),
     Request(RequestRecord),
+    EventCounts(Box<EventCountsRecord>),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -152,6 +153,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::DELAY => Record::Delay(prefix(body)?),
         kind::DELAYS => Record::Delays(short_delays(body)?),
         kind::REQUEST => Record::Request(prefix(body)?),
+        kind::EVENT_COUNTS => Record::EventCounts(Box::new(prefix(body)?)),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {

@@ -17,7 +17,9 @@ use crate::index::Index;
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
-use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
+use crate::tables::{
+    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads,
+};
 
 /// Where the tables lie until all of them are written.
 const TABLES_PARTIAL: &str = "tables.partial";
@@ -39,6 +41,7 @@ pub struct Trace {
     pub annotations: Annotations,
     pub sockets: SocketTables,
     pub delays: DelayTables,
+    pub event_counts: EventCounts,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -67,6 +70,7 @@ impl Trace {
             annotations: Annotations::default(),
             sockets: SocketTables::default(),
             delays: DelayTables::default(),
+            event_counts: EventCounts::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             losses: Losses::default(),
@@ -138,6 +142,7 @@ impl Trace {
         trace.annotations = Annotations::read(tables)?;
         trace.sockets = SocketTables::read(tables)?;
         trace.delays = DelayTables::read(tables)?;
+        trace.event_counts = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -164,6 +169,7 @@ impl Trace {
         self.annotations.write(&partial)?;
         self.sockets.write(&partial)?;
         self.delays.write(&partial)?;
+        table::write(&partial, &self.event_counts)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -205,6 +211,7 @@ impl Trace {
         rows.objects("off_cpu.object", &self.off_cpu.object)?;
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
         let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
+        all("event_counts.thread", self.event_counts.thread.iter().all(thread))?;
         all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
         all("samples.thread", self.samples.thread.iter().all(thread))?;
         all("threads.process", self.threads.process.iter().all(|id| id.is_some()))?;
