@@ -8,8 +8,8 @@
 use bytemuck::bytes_of;
 use dwell_wire::{PYTHON_CODE_BYTES, PYTHON_FRAME_BYTES, PythonProcess, python_style};
 use object::ReadRef;
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object as _, ObjectSymbol as _};
+use object::read::elf::{ElfFile64, Sym as _};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use crate::elf::Elf;
 
@@ -151,8 +151,11 @@ struct Symbols {
 impl Symbols {
     fn of<'data, R: ReadRef<'data>>(file: &ElfFile64<'data, LittleEndian, R>) -> Self {
         let mut found = Self::default();
+        // Read at once: to read each of thousands of names takes longer than all else before a program's first instruction.
+        let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
+        let name_at = |at: u32| names.get(at as usize..)?.split(|byte| *byte == 0).next();
         for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
-            let Ok(name) = symbol.name_bytes() else { continue };
+            let Some(name) = name_at(symbol.elf_symbol().st_name(LittleEndian)) else { continue };
             match name {
                 b"_PyRuntime" => found.runtime = symbol.address(),
                 b"PyCode_Type" => found.code_type = symbol.address(),
