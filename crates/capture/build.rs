@@ -4,6 +4,7 @@
 //! Calls clang and llvm-strip itself: the library libbpf-cargo brings a second libbpf and 40 crates to every build.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -61,7 +62,21 @@ fn main() {
             fs::write(&note, &how).unwrap_or_else(|error| fail(&format!("{}: {error}", note.display())));
         }
     }
+    write_core_types(&out);
     build_library(&manifest.join("../.."), &out);
+}
+
+/// A table of the kernel's types that each object names, for `kernel/core_types.rs`.
+fn write_core_types(out: &Path) {
+    let mut rows = String::new();
+    for name in PROGRAMS {
+        let object = out.join(format!("{name}.bpf.o"));
+        let named = fs::read(&object).ok().and_then(|bytes| core_types::named_by(&bytes));
+        let named = named.unwrap_or_else(|| fail(&format!("{}: its BTF is not understood", object.display())));
+        let _ = writeln!(rows, "    ({name:?}, &{:?}),", Vec::from_iter(named)); // writing to a String cannot fail
+    }
+    let table = format!("&[\n{rows}]\n");
+    fs::write(out.join("core_types.in"), table).unwrap_or_else(|error| fail(&format!("core_types.in: {error}")));
 }
 
 /// What the BPF programs know of dwell-model: a counter for each row of its table of losses, in its order, the codes of its
@@ -179,4 +194,102 @@ fn tool(clang: &str, name: &str) -> String {
 fn fail(why: &str) -> ! {
     println!("cargo:warning={why}");
     std::process::exit(1);
+}
+
+mod core_types {
+    //! Which types of the kernel an object file of BPF programs names: the roots of its CO-RE relocations, which stand in `.BTF.ext`
+    //! (struct bpf_core_relo in include/uapi/linux/bpf.h, struct btf_ext_header in libbpf's btf.h).
+
+    use std::collections::{BTreeSet, HashMap};
+
+    /// The names, each without what follows `___`, by which libbpf looks for them. `None` for a file that is not understood.
+    pub fn named_by(object: &[u8]) -> Option<BTreeSet<String>> {
+        let sections = sections(object)?;
+        let (Some(btf), Some(ext)) = (sections.get(".BTF"), sections.get(".BTF.ext")) else {
+            return Some(BTreeSet::new());
+        };
+        let names = names_of_types(btf)?;
+        let name = |number: u32| Some(names.get(number as usize)?.split("___").next()?.to_owned());
+        roots(ext)?.into_iter().map(name).collect()
+    }
+
+    /// The sections of an ELF64 file, by their names.
+    fn sections(object: &[u8]) -> Option<HashMap<&str, &[u8]>> {
+        let headers = usize::try_from(u64_at(object, 40)?).ok()?;
+        let (count, of_names) = (u16_at(object, 60)?, u16_at(object, 62)?);
+        let header = |number: u16| object.get(headers + 64 * usize::from(number)..);
+        let content = |header: &[u8]| {
+            let (offset, bytes) = (u64_at(header, 24)? as usize, u64_at(header, 32)? as usize);
+            object.get(offset..offset.checked_add(bytes)?)
+        };
+        let names = content(header(of_names)?)?;
+        // The sections of no bytes in the file are left out with those that lie outside it.
+        let section = |number: u16| {
+            let header = header(number)?;
+            Some((text_at(names, u32_at(header, 0)? as usize)?, content(header)?))
+        };
+        Some((0..count).filter_map(section).collect())
+    }
+
+    /// The name of each type of a BTF section, by its number; `void` has none.
+    fn names_of_types(btf: &[u8]) -> Option<Vec<&str>> {
+        let from_header = |at: usize| Some(u32_at(btf, 4)? as usize + u32_at(btf, at)? as usize);
+        let (mut at, strings) = (from_header(8)?, btf.get(from_header(16)?..)?);
+        let end = at + u32_at(btf, 12)? as usize;
+        let mut names = vec![""];
+        while at < end {
+            let info = u32_at(btf, at + 4)?;
+            names.push(text_at(strings, u32_at(btf, at)? as usize)?);
+            at += 12 + bytes_behind(info)?;
+        }
+        Some(names)
+    }
+
+    /// Bytes behind the three words that begin each type (include/uapi/linux/btf.h).
+    fn bytes_behind(info: u32) -> Option<usize> {
+        let count = (info & 0xffff) as usize;
+        match info >> 24 & 0x1f {
+            1 | 14 | 17 => Some(4),
+            3 => Some(12),
+            4 | 5 | 15 | 19 => Some(12 * count),
+            6 | 13 => Some(8 * count),
+            2 | 7..=12 | 16 | 18 => Some(0),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the types at which relocations begin.
+    fn roots(ext: &[u8]) -> Option<BTreeSet<u32>> {
+        let mut at = u32_at(ext, 4)? as usize + u32_at(ext, 24)? as usize;
+        let end = at + u32_at(ext, 28)? as usize;
+        let mut roots = BTreeSet::new();
+        let record_bytes = if at < end { u32_at(ext, at)? as usize } else { 0 };
+        at += 4;
+        while at < end {
+            let count = u32_at(ext, at + 4)? as usize;
+            at += 8;
+            for record in 0..count {
+                roots.insert(u32_at(ext, at + record * record_bytes + 4)?);
+            }
+            at += count * record_bytes;
+        }
+        Some(roots)
+    }
+
+    fn text_at(strings: &[u8], at: usize) -> Option<&str> {
+        let text = strings.get(at..)?.split(|byte| *byte == 0).next()?;
+        std::str::from_utf8(text).ok()
+    }
+
+    fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+        Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+    }
+
+    fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+        Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    }
+
+    fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+        Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+    }
 }

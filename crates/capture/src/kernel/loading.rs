@@ -20,6 +20,7 @@ use dwell_wire::{MOST_EVENTS, MOST_SUMS, Scope, SumKey, SumValue};
 
 use crate::error::{Error, Result};
 use crate::kernel::btf::{self, KernelTypes};
+use crate::kernel::core_types::CoreTypes;
 use crate::kernel::requirements;
 use crate::kernel::version;
 use crate::machine;
@@ -112,8 +113,9 @@ const SCOPE: &str = ".rodata.scope";
 /// Loads family `name` with the maps in `shared`, for what lies in `scope`.
 pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Scope) -> Result<Loaded> {
     let mut refused: Vec<Refusal> = Vec::new();
+    let types = CoreTypes::of(name);
     loop {
-        let mut open = open(name)?;
+        let mut open = open(name, types.as_ref())?;
         let mut notices: Vec<Notice> = leave_out_absent(&mut open).into_iter().collect();
         notices.extend(refused.iter().map(|refusal| leave_out(&mut open, refusal)));
         prepare(&mut open, shared, scope)?;
@@ -168,10 +170,15 @@ pub fn info(program: BorrowedFd<'_>) -> bpf_prog_info {
     }
 }
 
-fn open(name: &str) -> Result<OpenObject> {
+fn open(name: &str, types: Option<&CoreTypes>) -> Result<OpenObject> {
     let failed = |source| Error::Bpf { what: format!("opening the {name} hooks"), source };
     let (_, file) = FAMILIES.iter().find(|(family, _)| *family == name).copied().unwrap_or_default();
-    ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(file)).map_err(failed)
+    let mut builder = ObjectBuilder::default();
+    builder.name(name).map_err(failed)?;
+    if let Some(types) = types {
+        builder.btf_custom_path(types.path()).map_err(failed)?;
+    }
+    builder.open_memory(file).map_err(failed)
 }
 
 fn choose_way_of_uprobes(open: &mut OpenObject) {
@@ -235,7 +242,7 @@ fn is_shared(map: &str) -> bool {
 /// Makes the maps that all families share.
 pub fn make_maps(scope: &Scope) -> Result<HashMap<String, MapHandle>> {
     let failed = |source| Error::Bpf { what: "loading the threads hooks".into(), source };
-    let mut open = open("maps")?;
+    let mut open = open("maps", None)?;
     prepare(&mut open, &HashMap::new(), scope)?;
     for mut map in open.maps_mut() {
         if !is_shared(&map.name().to_string_lossy()) {

@@ -4,6 +4,7 @@
 
 pub mod at_once;
 pub mod btf;
+pub mod core_types;
 #[cfg(test)]
 mod hook_instructions;
 pub mod loading;
