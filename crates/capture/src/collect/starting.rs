@@ -28,7 +28,6 @@ use crate::priority::be_prompt;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::{self, Child};
 use crate::programs::proc;
-use crate::stacks::unwinding::Unwinding;
 use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Preparation;
 use crate::topics::system::System;
@@ -55,25 +54,18 @@ impl<'a> Opened<'a> {
             Target::Attach(_) if options.joining.is_some() => None,
             Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
-        let program = first_program(options, child.as_ref());
-        let probed = program.as_ref().map(|program| task_probes::find(&options.task_probes, program));
+        let first = first_program(options, child.as_ref());
+        let probed = first.as_ref().map(|program| task_probes::find(&options.task_probes, program));
         let probed = probed.transpose()?.unwrap_or_default();
-        let libraries = program.map(|program| program.c_libraries()).unwrap_or_default();
+        let libraries = first.map(|program| program.c_libraries()).unwrap_or_default();
         let targets = child.as_ref().map_or_else(|| attached_family(options), |child| vec![child.pid]);
-        let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed, libraries: &libraries };
+        let program = child.as_ref().map(|child| child.path.as_path());
+        let begin = Targets { pids: &targets, program, probes: &probed, libraries: &libraries };
         let raised = rights::raise(&TO_START);
         let source = source::open(options, &begin)?;
         source.lower(raised);
         keep_log(folder, source.log());
         Ok(Self { source, targets, child, announcing })
-    }
-
-    fn unwinding(&self) -> Result<Unwinding> {
-        let mut unwinding = self.source.unwinding()?;
-        if let Some(child) = &self.child {
-            unwinding.prepare(&child.path)?;
-        }
-        Ok(unwinding)
     }
 
     /// Has the source hand out its records from now on.
@@ -101,7 +93,7 @@ impl<'a> Collection<'a> {
     pub(super) fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
         let mut manifest = begin_manifest(folder, options)?;
         let mut opened = Opened::new(folder, options)?;
-        let unwinding = opened.unwinding()?;
+        let unwinding = opened.source.unwinding()?;
         let modules = folder.modules()?;
         save_vdso(&modules);
         let pidfds = opened.targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();

@@ -25,12 +25,19 @@ use crate::topics::task_probes;
 pub struct Targets<'t> {
     /// Their ids.
     pub pids: &'t [u32],
-    /// Whether it is a child that is still to run its program.
-    pub launching: bool,
+    /// The file of the program that the only one of them, a child, is still to run.
+    pub program: Option<&'t Path>,
     /// Task probes to be set.
     pub probes: &'t task_probes::Places,
     /// The C libraries in which it is seen where locks are created.
     pub libraries: &'t [PathBuf],
+}
+
+impl Targets<'_> {
+    /// Whether it is a child that is still to run its program.
+    pub fn launching(&self) -> bool {
+        self.program.is_some()
+    }
 }
 
 /// What a collection asks of its source of records.
@@ -38,8 +45,8 @@ pub trait Source {
     /// What the manifest calls it.
     fn name(&self) -> &'static str;
 
-    /// The writing end of the unwind tables.
-    fn unwinding(&self) -> Result<Unwinding>;
+    /// The writing end of the unwind tables, with those of the program that is still to run. To be asked for once.
+    fn unwinding(&mut self) -> Result<Unwinding>;
 
     /// From now on looks at each wait whether a thread of a JVM waits for a Java lock.
     fn read_java_locks(&mut self) -> Result<()> {

@@ -35,7 +35,7 @@ use crate::kernel::perf;
 use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
-use crate::stacks::unwinding::{Python, Unwinding};
+use crate::stacks::unwinding::Unwinding;
 use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
@@ -52,6 +52,8 @@ pub struct Hooks {
     ready: Outcomes,
     /// Until the threads have their clocks.
     idle_event: Option<OwnedFd>,
+    /// Until it is taken.
+    unwinding: Option<Unwinding>,
     optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
@@ -106,8 +108,8 @@ impl Hooks {
         let scope = namespace::scope(options.own_only)?;
         let shared = loading::make_maps(&scope)?;
         let wanted = wanted::families(options, targets);
-        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings));
-        let (mut ready, (idle_event, filled)) = at_once::load(&wanted, &shared, &scope, waits);
+        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings), Unwinding::of(&shared, targets.program));
+        let (mut ready, (idle_event, filled, unwinding)) = at_once::load(&wanted, &shared, &scope, waits);
         let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
         filled?;
         let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
@@ -115,6 +117,7 @@ impl Hooks {
             threads,
             ready,
             idle_event,
+            unwinding: Some(unwinding?),
             optional: Vec::new(),
             sockets: None,
             links: Vec::new(),
@@ -158,11 +161,9 @@ impl Hooks {
         Ok(hooks)
     }
 
-    /// The writing end of the unwind tables.
-    pub fn unwinding(&self) -> Result<Unwinding> {
-        let clone = |name: &str| map_of(&self.threads, name);
-        let python = Python { processes: clone("python_processes")?, in_use: clone("python_in_use")? };
-        Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?, python))
+    /// The writing end of the unwind tables, with those of the program that is still to run when it is asked for first.
+    pub fn take_unwinding(&mut self) -> Result<Unwinding> {
+        self.unwinding.take().map_or_else(|| Unwinding::of(&self.shared, None), Ok)
     }
 
     /// The rings, one per CPU.

@@ -38,7 +38,7 @@ impl Bpf<'_> {
         let mut hooks = Hooks::load(options, targets)?;
         let map_events = open_map_events(&mut hooks);
         for &pid in targets.pids {
-            hooks.add_target(pid, targets.launching)?;
+            hooks.add_target(pid, targets.launching())?;
         }
         hooks.sample(targets.pids);
         let followed = options.follow_children && !options.own_only;
@@ -56,8 +56,8 @@ impl Source for Bpf<'_> {
         "bpf"
     }
 
-    fn unwinding(&self) -> Result<Unwinding> {
-        self.hooks.unwinding()
+    fn unwinding(&mut self) -> Result<Unwinding> {
+        self.hooks.take_unwinding()
     }
 
     fn read_java_locks(&mut self) -> Result<()> {

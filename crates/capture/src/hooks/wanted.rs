@@ -32,7 +32,7 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::*;
     use crate::event_name::CountedEvent;
@@ -44,7 +44,8 @@ mod tests {
     fn each_is_loaded_once_and_has_an_object() {
         let mut options = Options::new(Target::Launch(Launch::default()));
         let libraries = [PathBuf::from("libc.so.6")];
-        let targets = Targets { pids: &[], launching: true, probes: &Places::default(), libraries: &libraries };
+        let targets =
+            Targets { pids: &[], program: Some(Path::new("first")), probes: &Places::default(), libraries: &libraries };
         let few = families(&options, &targets);
         options.topics = Topic::ALL.to_vec();
         options.requests = true;

@@ -56,7 +56,7 @@ impl CoreTypes {
         static KERNEL: OnceLock<Option<Types>> = OnceLock::new();
         let (_, named) = NAMED.iter().find(|(family, _)| *family == name)?;
         let kernel = KERNEL.get_or_init(|| Types::parse(std::fs::read(KERNEL_TYPES).ok()?)).as_ref()?;
-        let first = kernel.first(kernel.last_needed(named))?;
+        let first = kernel.first(&kernel.needed(named))?;
         let mut file = File::from(memfd_create("kernel-types", MemfdFlags::CLOEXEC).ok()?);
         file.write_all(&first).ok()?;
         Some(Self { file })
@@ -148,19 +148,19 @@ impl Types {
         std::str::from_utf8(name).ok()
     }
 
-    /// The last type that relocations which begin at types of these names look at.
-    fn last_needed(&self, names: &[&str]) -> u32 {
+    /// The types that relocations which begin at types of these names look at.
+    fn needed(&self, names: &[&str]) -> HashSet<u32> {
         let roots = names.iter().filter_map(|name| self.named.get(name)).flatten();
         let mut waiting: Vec<(u32, Depth)> =
             roots.flat_map(|&root| [(root, Depth::Members), (root, Depth::Signature)]).collect();
         let mut seen: HashSet<(u32, Depth)> = HashSet::new();
         while let Some((number, depth)) = waiting.pop() {
-            if seen.insert((number, depth)) {
+            if number != 0 && seen.insert((number, depth)) {
                 let within = self.within(number, depth).unwrap_or_default();
                 waiting.extend(within.into_iter().map(|number| (number, depth)));
             }
         }
-        seen.into_iter().map(|(number, _)| number).max().unwrap_or(0)
+        seen.into_iter().map(|(number, _)| number).collect()
     }
 
     fn within(&self, number: u32, depth: Depth) -> Option<Vec<u32>> {
@@ -204,8 +204,10 @@ impl Types {
         Some([0].into_iter().chain((0..count).map(|item| TYPE_BYTES + item * bytes)).collect())
     }
 
-    /// The types up to number `last`, as a file of their own.
-    fn first(&self, last: u32) -> Option<Vec<u8>> {
+    /// The types up to the last one that is `needed`, as a file of their own; the others among them have no name, so that no name
+    /// is compared with theirs.
+    fn first(&self, needed: &HashSet<u32>) -> Option<Vec<u8>> {
+        let last = needed.iter().copied().max().unwrap_or(0);
         let (begin, end) = (*self.places.first()?, *self.places.get(last as usize + 1)?);
         let mut types = self.bytes.get(begin..end)?.to_vec();
         let mut last_name = 0;
@@ -215,6 +217,9 @@ impl Types {
                 if word(&types, place + at)? > last {
                     types.get_mut(place + at..place + at + 4)?.fill(0);
                 }
+            }
+            if !needed.contains(&number) {
+                types.get_mut(place..place + 4)?.fill(0);
             }
             for at in self.names(number)? {
                 last_name = last_name.max(word(&types, place + at)?);
@@ -301,9 +306,9 @@ mod tests {
             ],
             "\0task_struct\0int\0member\0unused\0",
         );
-        let last = all.last_needed(&["task_struct", "no_such_type"]);
-        assert_eq!(last, 5);
-        let first = Types::parse(all.first(last).expect("first types")).expect("types");
+        let needed = all.needed(&["task_struct", "no_such_type"]);
+        assert_eq!(needed, HashSet::from([1, 2, 3, 5]));
+        let first = Types::parse(all.first(&needed).expect("first types")).expect("types");
         assert_eq!(first.last(), 5);
         assert_eq!(first.named["task_struct"], [2]);
         let referred: Vec<Option<u32>> = (1..=5).map(|number| first.word(number, 8)).collect();
@@ -326,8 +331,11 @@ mod tests {
             ],
             "\0btf_trace_sched_switch\0file\0",
         );
-        assert_eq!(all.last_needed(&["btf_trace_sched_switch"]), 5);
-        assert_eq!(all.last_needed(&["file"]), 6);
+        assert_eq!(all.needed(&["btf_trace_sched_switch"]), HashSet::from([1, 2, 3, 4, 5]));
+        let of_file = all.needed(&["file"]);
+        assert_eq!(of_file, HashSet::from([5, 6]));
+        let first = Types::parse(all.first(&of_file).expect("first types")).expect("types");
+        assert_eq!((first.name(1), first.name(5), first.name(6)), (None, Some("file"), Some("file")));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct Processes {
 impl Processes {
     /// The targets only.
     pub fn new(options: &Options, targets: &Targets<'_>) -> Self {
-        let launching = targets.pids.first().copied().filter(|_| targets.launching);
+        let launching = targets.pids.first().copied().filter(|_| targets.launching());
         Self { all: HashMap::default(), launching, follow: options.follow_children, rules: options.strategy.clone() }
     }
 

@@ -1,6 +1,7 @@
 //! A recording by perf events: what it has open, and what it knows of its processes and threads.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_model::{Notice, Topic, notice};
@@ -36,6 +37,8 @@ pub struct Unprivileged {
     /// As the events told at the end: the last losses of a ring have no record.
     pub(super) lost_by_events: u64,
     pub(super) sampling_interval_ns: u64,
+    /// What the child is still to run.
+    pub(super) program: Option<PathBuf>,
     pub(super) attached: Vec<u32>,
     pub(super) own_only: bool,
     /// The thread whose events came first.
@@ -56,12 +59,12 @@ impl Unprivileged {
         let sees_kernel = events::sees_kernel();
         let lock = Lock::hold(ids::cache_folder().as_deref());
         let calls = tracepoints(sees_kernel, lock.as_ref());
-        let (sampling_interval_ns, from_exec) = (options.sampling_interval_ns, targets.launching);
+        let (sampling_interval_ns, from_exec) = (options.sampling_interval_ns, targets.launching());
         let plan = TracePlan { sampling_interval_ns, calls, sees_kernel, from_exec };
         let first = targets.pids.first().copied().unwrap_or(0);
         let events = Events::open(first, plan, lock.as_ref().map(Lock::path).unwrap_or_default())
             .map_err(|error| refused(&error, why))?;
-        check_yours(first, options.own_only && !targets.launching)?;
+        check_yours(first, options.own_only && !targets.launching())?;
         let mut source = Self {
             events,
             drained: None,
@@ -74,7 +77,8 @@ impl Unprivileged {
             lost: 0,
             lost_by_events: 0,
             sampling_interval_ns: options.sampling_interval_ns,
-            attached: if targets.launching { Vec::new() } else { targets.pids.to_vec() },
+            program: targets.program.map(Path::to_owned),
+            attached: if targets.launching() { Vec::new() } else { targets.pids.to_vec() },
             own_only: options.own_only,
             first,
             births: Births::default(),

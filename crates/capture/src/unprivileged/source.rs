@@ -23,8 +23,12 @@ impl Source for Unprivileged {
         "perf"
     }
 
-    fn unwinding(&self) -> Result<Unwinding> {
-        Ok(Unwinding::in_user_space())
+    fn unwinding(&mut self) -> Result<Unwinding> {
+        let mut unwinding = Unwinding::in_user_space();
+        if let Some(program) = &self.program {
+            unwinding.prepare(program)?;
+        }
+        Ok(unwinding)
     }
 
     fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()> {
