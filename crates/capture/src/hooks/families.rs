@@ -24,6 +24,7 @@ use crate::hooks::creations::Creations;
 use crate::hooks::goroutines::GoroutineProbes;
 use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
+use crate::hooks::unwind_maps::unwinding;
 use crate::hooks::wanted;
 use crate::kernel::at_once::{self, Outcomes};
 use crate::kernel::btf;
@@ -52,7 +53,6 @@ pub struct Hooks {
     ready: Outcomes,
     /// Until the threads have their clocks.
     idle_event: Option<OwnedFd>,
-    /// Until it is taken.
     unwinding: Option<Unwinding>,
     optional: Vec<Object>,
     /// The socket hooks, and their reader.
@@ -108,7 +108,7 @@ impl Hooks {
         let scope = namespace::scope(options.own_only)?;
         let shared = loading::make_maps(&scope)?;
         let wanted = wanted::families(options, targets);
-        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings), Unwinding::of(&shared, targets.program));
+        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings), unwinding(&shared, targets.program));
         let (mut ready, (idle_event, filled, unwinding)) = at_once::load(&wanted, &shared, &scope, waits);
         let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
         filled?;
@@ -163,7 +163,7 @@ impl Hooks {
 
     /// The writing end of the unwind tables, with those of the program that is still to run when it is asked for first.
     pub fn take_unwinding(&mut self) -> Result<Unwinding> {
-        self.unwinding.take().map_or_else(|| Unwinding::of(&self.shared, None), Ok)
+        self.unwinding.take().map_or_else(|| unwinding(&self.shared, None), Ok)
     }
 
     /// The rings, one per CPU.

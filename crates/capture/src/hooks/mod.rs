@@ -11,4 +11,5 @@ mod rivals;
 pub mod sampling;
 mod seeding;
 pub mod source;
+mod unwind_maps;
 mod wanted;

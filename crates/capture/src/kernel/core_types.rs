@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+use crate::kernel::requirements;
 
 /// The names of the kernel's types that the hooks of each family name (build.rs).
 const NAMED: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/core_types.in"));
@@ -55,7 +55,7 @@ impl CoreTypes {
     pub fn of(name: &str) -> Option<Self> {
         static KERNEL: OnceLock<Option<Types>> = OnceLock::new();
         let (_, named) = NAMED.iter().find(|(family, _)| *family == name)?;
-        let kernel = KERNEL.get_or_init(|| Types::parse(std::fs::read(KERNEL_TYPES).ok()?)).as_ref()?;
+        let kernel = KERNEL.get_or_init(|| Types::parse(requirements::kernel_types().ok()?)).as_ref()?;
         let first = kernel.first(&kernel.needed(named))?;
         let mut file = File::from(memfd_create("kernel-types", MemfdFlags::CLOEXEC).ok()?);
         file.write_all(&first).ok()?;

@@ -41,6 +41,11 @@ pub fn check() -> Result<()> {
     }
 }
 
+/// The kernel's description of its own types, in the format BTF.
+pub fn kernel_types() -> std::io::Result<Vec<u8>> {
+    std::fs::read(BTF)
+}
+
 /// The kernel keeps its memory from BPF. `log`: what the verifier said, where that told.
 pub fn locked_down(log: String) -> Error {
     Error::Unsupported {

@@ -26,11 +26,11 @@ const SHARD_WORDS: usize = 1 << UNWIND_SHARD_SHIFT;
 const AT_ONCE_BYTES: u64 = 2 << 20;
 
 /// The maps of processes that run CPython: what is known of each, and whether there is any.
-struct Python {
+pub struct Python {
     /// `python_processes`.
-    processes: MapHandle,
+    pub processes: MapHandle,
     /// `python_in_use`.
-    in_use: MapHandle,
+    pub in_use: MapHandle,
 }
 
 /// The BPF maps that tables are written to.
@@ -52,18 +52,9 @@ pub struct Unwinding {
 }
 
 impl Unwinding {
-    /// With the tables of `program` in those of the `shared` maps that the hooks read: the kernel waits some 10 ms for each map
-    /// of words.
-    pub fn of(shared: &HashMap<String, MapHandle>, program: Option<&Path>) -> Result<Self> {
-        let map = |name: &str| {
-            let map = shared.get(name).ok_or_else(|| Error::unsupported(format!("no map {name}")))?;
-            MapHandle::try_from(map).map_err(|source| Error::Bpf { what: format!("opening map {name}"), source })
-        };
-        let python = Python { processes: map("python_processes")?, in_use: map("python_in_use")? };
-        let maps = Maps { processes: map("unwind_processes")?, python, words: map("unwind_words")? };
-        let mut unwinding = Self { maps: Some(maps), ..Self::in_user_space() };
-        program.map_or(Ok(()), |program| unwinding.prepare(program))?;
-        Ok(unwinding)
+    /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
+    pub fn new(processes: MapHandle, words: MapHandle, python: Python) -> Self {
+        Self { maps: Some(Maps { processes, python, words }), ..Self::in_user_space() }
     }
 
     /// Without tables yet, and for nobody but us.

@@ -190,7 +190,6 @@ const BY_PATH: &[&str] = &[
 /// program chose. Those go through `dwell_files`, a result's in a folder that is held. The kernel's own files are free.
 const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
     ("crates/capture/src/event_name.rs", "the kernel's tracing folder, and /sys"),
-    ("crates/capture/src/kernel/core_types.rs", "the kernel's own file"),
     ("crates/capture/src/kernel/requirements.rs", "the kernel's own file"),
     ("crates/capture/src/machine.rs", "/sys"),
     ("crates/capture/src/output/processor_trace.rs", "/sys"),
