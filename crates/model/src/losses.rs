@@ -230,6 +230,9 @@ losses! {
     JAVA_METHODS_UNNAMED = "java_methods_unnamed", Degraded,
         "Methods in Java's interpreter whose name could not be read, since their process had ended, or what lay there was none; their frames are called Interpreter.",
         "名前を読み取れなかった、Java インタープリターのメソッド (プロセスが終了していた、またはメソッドではなかった)。そのフレームはインタープリターの名前で表示されます。";
+    JAVASCRIPT_FUNCTIONS_UNNAMED = "javascript_functions_unnamed", Degraded,
+        "Functions of JavaScript whose name could not be read, since their process had ended, or they had moved; their frames are addresses.",
+        "名前を読み取れなかった JavaScript の関数 (プロセスが終了していた、または移動していた)。そのフレームはアドレスで表示されます。";
     MODULES_NOT_KEPT = "modules_not_kept", Degraded,
         "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
         "パスからたどれず (別のマウント名前空間、削除、置き換え)、コピーもできなかったコードのファイル。コードに名前がありません。";

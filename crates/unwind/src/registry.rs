@@ -129,6 +129,8 @@ struct Range {
 pub struct Registry {
     tables: HashMap<FileKey, Option<Placed>>,
     processes: HashMap<u32, BTreeMap<u64, Range>>,
+    /// Of processes that run V8.
+    javascript: HashMap<u32, u32>,
     run_time_code: Areas,
     next_word: u32,
     capacity_words: u32,
@@ -145,6 +147,7 @@ impl Registry {
         Self {
             tables: HashMap::new(),
             processes: HashMap::new(),
+            javascript: HashMap::new(),
             run_time_code: Areas::default(),
             next_word: 0,
             capacity_words,
@@ -234,10 +237,19 @@ impl Registry {
         vec![Update::Words { first: area.first_word, words }, self.process_update(tgid)]
     }
 
+    /// Process `tgid` runs V8, whose frames tell their functions in this way ([`UnwindProcess::javascript`]).
+    pub fn set_javascript(&mut self, tgid: u32, javascript: u32) -> Vec<Update> {
+        self.javascript.insert(tgid, javascript);
+        vec![self.process_update(tgid)]
+    }
+
     /// Process `child` was forked and has its parent's mappings.
     pub fn fork(&mut self, parent: u32, child: u32) -> Vec<Update> {
         let Some(ranges) = self.processes.get(&parent).cloned() else { return Vec::new() };
         self.processes.insert(child, ranges);
+        if let Some(javascript) = self.javascript.get(&parent).copied() {
+            self.javascript.insert(child, javascript);
+        }
         // The interpreter's state was copied in the kernel, in the fork itself.
         vec![self.process_update(child)]
     }
@@ -250,6 +262,7 @@ impl Registry {
     /// Process `tgid` is gone.
     pub fn exit(&mut self, tgid: u32) -> Vec<Update> {
         self.processes.remove(&tgid);
+        self.javascript.remove(&tgid);
         self.run_time_code.forget(tgid);
         vec![Update::Forget { tgid }]
     }
@@ -288,7 +301,8 @@ impl Registry {
         let empty = BTreeMap::new();
         let ranges = self.processes.get(&tgid).unwrap_or(&empty);
         self.losses.mappings += ranges.len().saturating_sub(UNWIND_MAPPINGS) as u64;
-        Update::Process { tgid, value: process_value(ranges) }
+        let javascript = self.javascript.get(&tgid).copied().unwrap_or(0);
+        Update::Process { tgid, value: process_value(ranges, javascript) }
     }
 
     /// Whether the mapping is memory that a runtime takes for a region of its code whose rows are known. It may be told after them.
@@ -461,10 +475,10 @@ fn split(ranges: &mut BTreeMap<u64, Range>, at: u64) {
 }
 
 /// What the map `unwind_processes` has of a process.
-fn process_value(ranges: &BTreeMap<u64, Range>) -> Vec<u8> {
+fn process_value(ranges: &BTreeMap<u64, Range>, javascript: u32) -> Vec<u8> {
     let mut value = Vec::with_capacity(PROCESS_BYTES);
     let count = u32::try_from(ranges.len().min(UNWIND_MAPPINGS)).unwrap_or(0);
-    value.extend(bytes_of(&UnwindProcess { count, reserved: 0 }));
+    value.extend(bytes_of(&UnwindProcess { count, javascript }));
     for (&start, &Range { end, offset, table, blocks }) in ranges.iter().take(UNWIND_MAPPINGS) {
         let pages = u32::try_from((end - start).div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX);
         value.extend(bytes_of(&UnwindMapping { start, pages, offset, table, blocks }));

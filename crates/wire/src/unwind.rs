@@ -34,7 +34,8 @@ constants! {
 /// What HotSpot calls the code of its interpreter.
 pub const JAVA_INTERPRETER: &str = "Interpreter";
 
-/// Whether a stack's frame is a method that HotSpot's interpreter runs there ([`INTERPRETED_METHOD`]), and no code address.
+/// Whether a stack's frame is a method that HotSpot's interpreter runs there, or a function of JavaScript ([`INTERPRETED_METHOD`]), and
+/// no code address.
 pub fn is_interpreted_method(frame: u64) -> bool {
     frame >> 62 == INTERPRETED_METHOD >> 62
 }
@@ -104,8 +105,9 @@ records! {
     UnwindProcess = unwind_process, 8 {
         /// Mappings that there are.
         count: u32,
-        /// 0.
-        reserved: u32,
+        /// How a frame's function tells what it is, where the process runs V8: offset of its description in a `JSFunction` (8 bits), of the
+        /// type in a map (8 bits), and a description's type (16 bits); 0 elsewhere.
+        javascript: u32,
     } followed by mappings: [UnwindMapping; UNWIND_MAPPINGS]
     /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for
     /// those that say otherwise.

@@ -150,6 +150,7 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	u64 frame = scratch->bp, code = 0, caller_bp = 0, caller_ip = 0;
 
 	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* there may be a table next time */
+	scratch->by_frame_pointer = 1;
 	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
 		return unwind_signal_step(scratch);
 	if (frame == 0)
@@ -179,6 +180,36 @@ static __always_inline void unwind_note_method(struct unwind_scratch *scratch, u
 		return;
 	ITEM(scratch->stack.frames, last) = method | UNWIND_INTERPRETED_METHOD;
 	scratch->hash = unwind_mix(scratch->hash, method);
+}
+
+/* The object that a value of V8's refers to; 0 of a small integer and of a weak reference. */
+static __always_inline u64 unwind_v8_object(u64 value)
+{
+	return (value & 3) == 1 ? value - 1 : 0;
+}
+
+/*
+ * The frame that was noted last runs this function of JavaScript, if its frame pointer is one of V8's: below it lie the context,
+ * where other frames have the number of their kind, and the function (StandardFrameConstants and CommonFrameConstants,
+ * src/execution/frame-constants.h). Its description does not move with it. `javascript` is of struct unwind_process.
+ */
+__noinline int unwind_note_function(struct unwind_scratch *scratch, u64 frame, u32 javascript)
+{
+	u64 context = 0, function = 0, shared = 0, map = 0;
+	u16 type = 0;
+
+	if (!scratch)
+		return 0;
+	if (!unwind_peek(scratch, frame - 16, &function) || !unwind_peek(scratch, frame - 8, &context) ||
+	    !unwind_v8_object(context) || !unwind_v8_object(function))
+		return 0;
+	if (bpf_probe_read_user(&shared, 8, (void *)unwind_v8_object(function) + (javascript & 0xff)) ||
+	    !unwind_v8_object(shared) || bpf_probe_read_user(&map, 8, (void *)unwind_v8_object(shared)) ||
+	    bpf_probe_read_user(&type, 2, (void *)unwind_v8_object(map) + (javascript >> 8 & 0xff)) ||
+	    type != javascript >> 16)
+		return 0;
+	unwind_note_method(scratch, unwind_v8_object(shared));
+	return 1;
 }
 
 /* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
@@ -272,11 +303,14 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch *scratch)
 {
 	struct unwind_mapping *mapping;
-	u64 count, pc, at;
+	u64 count, pc, at, frame;
 	u32 exact;
+	int end;
 
 	if (!process || !scratch)
 		return UNWIND_NO_TABLE;
+	frame = scratch->bp;
+	scratch->by_frame_pointer = 0;
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->sps, count))
 		return UNWIND_TOO_DEEP;
@@ -288,10 +322,15 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	pc = scratch->ip - !exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
 	at = unwind_find_mapping(process, scratch, pc);
-	if (!IS_INDEX(process->mappings, at))
-		return unwind_frame_pointer_step(scratch);
-	mapping = &ITEM(process->mappings, at);
-	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
+	if (IS_INDEX(process->mappings, at)) {
+		mapping = &ITEM(process->mappings, at);
+		end = unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
+	} else {
+		end = unwind_frame_pointer_step(scratch);
+	}
+	if (process->javascript && scratch->by_frame_pointer && end == UNWIND_GOES_ON)
+		unwind_note_function(scratch, frame, process->javascript);
+	return end;
 }
 
 /* First: the user registers of the current process's thread, and the piece of stack that most walks need. */

@@ -88,6 +88,7 @@ impl Collection<'_> {
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.losses.extend(self.itt.finish());
         manifest.losses.extend(drained.java_code.losses());
+        manifest.losses.extend(drained.javascript.losses());
         if let Some(outliers) = &mut self.outliers {
             let (mut notices, losses) = outliers.finish(&self.modules, drained.recorder.watch.as_ref());
             manifest.notices.append(&mut notices);

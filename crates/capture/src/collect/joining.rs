@@ -60,7 +60,7 @@ impl Collection<'_> {
         follow(&mut drained, &mut self.unwinding, &mut self.keeper, now_ns)?;
         for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now_ns)) {
             self.keeper.mapped(&mut mapping);
-            drained.java_code.mapped(&mapping);
+            drained.maps_code(&mapping);
             drained.recorder.meta().map(mapping.header, &mapping.path);
         }
         drop(drained);
@@ -68,7 +68,9 @@ impl Collection<'_> {
             self.unwinding.catch_up()?;
         }
         // The stacks of threads that wait already lead through run-time code, too.
-        self.drained.borrow_mut().java_code.read(&self.modules, &mut self.unwinding, false)?;
+        let mut drained = self.drained.borrow_mut();
+        drained.java_code.read(&self.modules, &mut self.unwinding, false)?;
+        drained.javascript.read(&self.modules, &mut self.unwinding)?;
         Ok(())
     }
 }

@@ -77,6 +77,7 @@ impl Collection<'_> {
             self.unwinding.catch_up()?;
         }
         drained.java_code.read(&self.modules, &mut self.unwinding, at_end)?;
+        drained.javascript.read(&self.modules, &mut self.unwinding)?;
         if drained.java_code.knows_locks() {
             self.source.read_java_locks()?;
         }

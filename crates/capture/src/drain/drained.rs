@@ -22,6 +22,7 @@ use crate::stacks::lock_owner::lock_owner;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
 use crate::topics::java_code::{JavaCode, JavaWait};
+use crate::topics::javascript::JavaScript;
 
 /// Registers, and a piece of the stack from the stack pointer on.
 pub type StackCopy = (RegistersRecord, Vec<u8>);
@@ -47,6 +48,7 @@ pub struct EventSink {
     pub epoll_sets: EpollSets,
     pub fault_places: FaultPlaces,
     pub java_code: JavaCode,
+    pub javascript: JavaScript,
     /// A process has the library mapped through which programs announce what they do.
     pub announces: bool,
     /// When a process last mapped a file.
@@ -78,6 +80,7 @@ impl EventSink {
             epoll_sets: EpollSets::default(),
             fault_places: FaultPlaces::default(),
             java_code: JavaCode::default(),
+            javascript: JavaScript::default(),
             announces: false,
             mapped_ns: 0,
             own: own_only.then(ScopeFilter::default),
@@ -119,9 +122,27 @@ impl EventSink {
         ThreadExitRecord { h, ..left.exit }
     }
 
+    /// A stack of process `tgid`, seen at `time_ns`: the functions that an interpreter runs in it will be named.
+    pub fn saw(&mut self, tgid: u32, frames: &[u64], time_ns: u64) {
+        self.java_code.saw(tgid, frames, time_ns);
+        self.javascript.saw(tgid, frames, time_ns);
+    }
+
+    /// Process `tgid` runs another program, or none: the code that it made is gone.
+    pub fn forget_code(&mut self, tgid: u32) {
+        self.java_code.forget(tgid);
+        self.javascript.forget(tgid);
+    }
+
+    /// Process maps a file whose code may interpret or compile.
+    pub fn maps_code(&mut self, mapping: &Mapping) {
+        self.java_code.mapped(mapping);
+        self.javascript.mapped(mapping);
+    }
+
     /// Writes a stack that user space walked.
     pub fn walked(&mut self, stack: StackHeader, frames: &[u64]) {
-        self.java_code.saw(stack.tgid, frames, stack.h.time_ns);
+        self.saw(stack.tgid, frames, stack.h.time_ns);
         self.recorder.meta().stack(stack, frames);
     }
 
@@ -208,10 +229,11 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
             }
         }
         kind::STACK => {
-            if let Some(of) = prefix::<StackHeader>(bytes).filter(|of| drained.java_code.has(of.tgid))
+            let interprets = |of: &StackHeader| drained.java_code.has(of.tgid) || drained.javascript.has(of.tgid);
+            if let Some(of) = prefix::<StackHeader>(bytes).filter(interprets)
                 && let Some(Record::Stack(_, frames)) = Record::of(bytes)
             {
-                drained.java_code.saw(of.tgid, &frames, header.time_ns);
+                drained.saw(of.tgid, &frames, header.time_ns);
             }
             drained.record(&header, bytes);
         }

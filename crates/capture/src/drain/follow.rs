@@ -40,7 +40,7 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
                 match drained.lives.belongs(mapping.header.h.tid, time_ns) {
                     Belongs::Yes => {
                         keeper.mapped(&mut mapping); // before its table is made: that takes time
-                        drained.java_code.mapped(&mapping);
+                        drained.maps_code(&mapping);
                         unwinding.map(&mapping)?;
                         drained.recorder.meta().map(mapping.header, &mapping.path);
                     }
@@ -53,7 +53,10 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
                 let is_still = ProcessLifetimes::is_still(pid, time_ns);
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
-                drained.java_code.forget(pid);
+                drained.forget_code(pid);
+                if is_still {
+                    drained.javascript.runs(pid, time_ns);
+                }
                 drained.ended_programs.push((pid, time_ns));
                 unwinding.read_process(pid, is_still)?;
                 keeper.program(pid, time_ns, is_still);
@@ -100,7 +103,7 @@ fn end_process(
     unwinding.forget_process(tgid, time_ns != u64::MAX)?;
     keeper.exit(tgid, time_ns.min(monotonic_ns()));
     drained.fault_places.forget(tgid);
-    drained.java_code.forget(tgid);
+    drained.forget_code(tgid);
     drained.own.iter_mut().for_each(|own| own.forget(tgid));
     drained.ended_programs.push((tgid, time_ns));
     Ok(())

@@ -15,6 +15,13 @@ pub struct ProcessMemory {
 }
 
 impl ProcessMemory {
+    /// The `length` bytes at an address; `None` where they are not all there.
+    pub fn read_piece(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length.min(MOST_BYTES)];
+        let is_whole = length <= MOST_BYTES && self.read(&[MemoryStretch { address, length }], &mut bytes) == length;
+        is_whole.then_some(bytes)
+    }
+
     /// Of process `pid`; `None` where that is no process id.
     pub fn of(pid: u32) -> Option<Self> {
         i32::try_from(pid).ok().map(|pid| Self { pid })

@@ -118,6 +118,12 @@ impl Unwinding {
         self.apply(updates)
     }
 
+    /// Process `tgid` runs V8, whose frames tell their functions.
+    pub fn set_javascript(&mut self, tgid: u32, javascript: u32) -> Result<()> {
+        let updates = self.registry.set_javascript(tgid, javascript);
+        self.apply(updates)
+    }
+
     /// A thread of process `tgid` came; the process was forked by `parent` when that is another one.
     pub fn thread_new(&mut self, tgid: u32, parent: u32) -> Result<()> {
         if parent == 0 || parent == tgid {

@@ -2,12 +2,15 @@
 //! Takes loaded hooks, `/proc` and files of programs; gives records, one file of this folder for each topic.
 //! It does not decide when a topic is read: the rounds of a collection do.
 
+mod code_log;
 pub mod edges;
 pub mod event_counts;
 pub mod fault_places;
 pub mod goroutines;
+mod interpreted;
 pub mod itt;
 pub mod java_code;
+pub mod javascript;
 pub mod latency;
 pub mod sockets;
 pub mod system;

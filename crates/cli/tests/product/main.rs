@@ -43,6 +43,7 @@ mod imports;
 mod itt;
 mod itt_runtimes;
 mod java;
+mod javascript;
 mod kernels;
 mod latency;
 mod layers;
@@ -121,6 +122,7 @@ fn main() -> ExitCode {
     cases.extend(python::cases());
     cases.extend(symbols::cases());
     cases.extend(java::cases());
+    cases.extend(javascript::cases());
     cases.extend(stripped::cases());
     cases.extend(system::cases());
     cases.extend(sockets::cases());

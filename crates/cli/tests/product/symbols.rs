@@ -16,9 +16,6 @@ use crate::recording::{Recording, Running, needs_program, needs_recording, numbe
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("symbols::node_map", || node("--perf-basic-prof")),
-        Case::new("symbols::node_log", || node("--perf-prof")),
-        Case::new("symbols::code_without_a_map", code_without_a_map),
         Case::new("symbols::python_map", python_map),
         Case::new("symbols::foreign_map", foreign_map),
         Case::new("symbols::maps_of_earlier_processes", maps_of_earlier_processes),
@@ -34,13 +31,6 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::scopes", scopes),
     ]
 }
-
-const SCRIPT: &str = "
-function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
-function outer(n) { return inner(n) + inner(n + 1) }
-const end = Date.now() + 500
-while (Date.now() < end) outer(50000)
-";
 
 /// Functions by CPU time, the largest first.
 pub fn functions(recording: &Recording) -> Result<Vec<Value>> {
@@ -58,51 +48,9 @@ pub fn stack(row: &Value) -> Vec<&str> {
     row["top_stack"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-fn share(recording: &Recording, row: &Value) -> Result<f64> {
+/// The function's part of the CPU time.
+pub fn share(recording: &Recording, row: &Value) -> Result<f64> {
     Ok(number(row, "cpu_ns")? / number(&recording.report(&["summary"])?, "cpu_ns")?)
-}
-
-/// A recording of a script of node's, in a folder that its logs may fill.
-fn node_recording(options: &[&str]) -> Result<(Recording, TempDir)> {
-    needs_recording()?;
-    let node = needs_program("node")?;
-    let folder = TempDir::new()?;
-    let script = folder.path().join("script.js");
-    fs::write(&script, SCRIPT)?;
-    let mut command = vec![node.as_str()];
-    command.extend(options);
-    let (script, place) = (script.display().to_string(), folder.path().display().to_string());
-    command.push(&script);
-    let recording = Recording::of(&["--app-working-dir", &place], &command)?;
-    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
-    Ok((recording, folder))
-}
-
-/// Functions of a script have names, lines and whole stacks, by what node itself writes of its code.
-fn node(option: &str) -> Result<()> {
-    let (recording, _folder) = node_recording(&[option])?;
-    let rows = functions(&recording)?;
-    let inner = find(&rows, "inner")?;
-    ensure!(text(inner, "module") == "[jit] node", "{inner}");
-    ensure!(text(inner, "source").contains("script.js:2"), "{inner}");
-    ensure!(share(&recording, inner)? > 0.3, "inner has {} of the CPU time", share(&recording, inner)?);
-    let stack = stack(inner);
-    ensure!(stack.last() == Some(&"_start"), "the stack does not reach _start: {stack:?}");
-    let unnamed = rows.iter().filter(|row| text(row, "function").starts_with("[anon]"));
-    let unnamed: f64 = unnamed.map(|row| share(&recording, row)).sum::<Result<f64>>()?;
-    ensure!(unnamed < 0.05, "{unnamed} of the CPU time is in code without a name");
-    Ok(())
-}
-
-/// Without a map the report says how to get one, and no name is a bare address.
-fn code_without_a_map() -> Result<()> {
-    let (recording, _folder) = node_recording(&[])?;
-    let rows = functions(&recording)?;
-    ensure!(rows.iter().any(|row| text(row, "function").starts_with("[anon]+0x")), "no code outside of files");
-    ensure!(rows.iter().all(|row| !text(row, "function").starts_with("0x")), "a bare address");
-    let notes = recording.report(&["summary"])?.to_string();
-    ensure!(notes.contains("--perf-basic-prof"), "nothing says how code gets names");
-    Ok(())
 }
 
 const PYTHON: &str = "

@@ -11,14 +11,14 @@ use dwell_store::raw::wire::SwitchRecord;
 use dwell_store::{Folder, KeptFile};
 use dwell_unwind::Row;
 
-use super::code_log::CodeLog;
 use super::frames::rows;
 use super::locks::{JavaWait, JvmLocks};
 use super::maps::JavaMaps;
-use super::methods::JvmMethods;
 use crate::clock::monotonic_ns;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
+use crate::topics::code_log::CodeLog;
+use crate::topics::interpreted::InterpretedFunctions;
 
 /// Its code is read not sooner than this after the time before …
 const SOONEST_NS: u64 = 50_000_000;
@@ -43,7 +43,7 @@ pub struct Jvm {
     /// Its locks, and the threads that wait for them.
     pub locks: JvmLocks,
     /// Methods that its interpreter runs.
-    pub methods: JvmMethods,
+    pub methods: InterpretedFunctions,
     /// When libjvm.so was mapped, then when its code was read last.
     read_ns: u64,
     due_ns: u64,
@@ -62,7 +62,7 @@ impl Jvm {
             cache: None,
             log: None,
             locks: JvmLocks::default(),
-            methods: JvmMethods::default(),
+            methods: InterpretedFunctions::default(),
             read_ns: header.h.time_ns,
             due_ns: 0,
             mapped_ns: header.h.time_ns,
@@ -113,11 +113,11 @@ impl Jvm {
         if !self.methods.are_waiting() {
             return Ok(());
         }
-        let named = self.methods.name(cache, &mut self.memory);
+        let named = self.methods.name(|methods| cache.method_names(&mut self.memory, methods));
         if named.is_empty() {
             return Ok(());
         }
-        self.log(modules).and_then(|log| log.add_methods(&named)).map_err(|error| error.to_string())
+        self.log(modules).and_then(|log| log.add_functions(&named)).map_err(|error| error.to_string())
     }
 
     /// Looks at its threads if it is time, and says in `maps` where it keeps what they wait for. Fails, with the reason, when this

@@ -3,12 +3,10 @@
 //! form that other runtimes write themselves (`jit-PID.dump`), which the crate resolve reads.
 //! It does not understand a JVM's structures: the crate hotspot does.
 
-mod code_log;
 mod frames;
 mod jvm;
 mod locks;
 mod maps;
-mod methods;
 
 use std::collections::HashMap;
 

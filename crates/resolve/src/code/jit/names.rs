@@ -15,7 +15,11 @@ const PLACES: &[&str] = &[" /", " file:", " node:", " http:", " https:", " webpa
 
 /// How programs are started so that a runtime tells what its code is called, by the beginning of the program's name.
 const ADVICE: &[(&str, &str)] = &[
-    ("node", "start node with --perf-basic-prof, or set NODE_OPTIONS=--perf-basic-prof"),
+    (
+        "node",
+        "Dwell reads the names of Node.js 18 to 24 itself where it may trace the process and use BPF; elsewhere start node with \
+         --perf-basic-prof, or set NODE_OPTIONS=--perf-basic-prof",
+    ),
     (
         "java",
         "Dwell reads the names of OpenJDK 17, 21 and 25 itself where it may trace the process; other JVMs need \

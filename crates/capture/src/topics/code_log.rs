@@ -1,12 +1,12 @@
 //! A log of run-time code in the form of `jit-PID.dump` (linux/tools/perf/Documentation/jitdump-specification.txt), without the
-//! code itself. A method of the interpreter counts as code at the address that stacks have for it.
+//! code itself. A function that an interpreter runs counts as code at the address that stacks have for it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use dwell_hotspot::CodeBlob;
 
-use super::methods::NamedMethod;
+use super::interpreted::NamedFunction;
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;
@@ -46,9 +46,9 @@ impl CodeLog {
         self.file.flush()
     }
 
-    /// Adds methods of the interpreter. A look-up of a caller asks for the byte before it.
-    pub fn add_methods(&mut self, methods: &[NamedMethod]) -> io::Result<()> {
-        for NamedMethod { frame, name, since_ns } in methods {
+    /// Adds functions of an interpreter. A look-up of a caller asks for the byte before it.
+    pub fn add_functions(&mut self, functions: &[NamedFunction]) -> io::Result<()> {
+        for NamedFunction { frame, name, since_ns } in functions {
             self.add_one((frame.saturating_sub(1), frame.saturating_add(1)), name, *since_ns)?;
         }
         self.file.flush()

@@ -1,27 +1,26 @@
-//! The methods that a JVM's interpreter ran: each is named when a stack shows it, while the process lives.
+//! The functions that an interpreter ran (HotSpot's, V8's): each is named when a stack shows it, while the process lives.
 //!
-//! A stack has the address of a method's structure. Another method may get that address later, so a name is read anew with the first
-//! stack after a while.
+//! A stack has the address of a function's structure. Another function may get that address later, so a name is read anew with the
+//! first stack after a while.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
-use dwell_hotspot::{CodeCache, RemoteMemory};
 use dwell_store::raw::wire::{INTERPRETED_METHOD, is_interpreted_method};
 use foldhash::fast::FixedState;
 
 /// So long a name is believed.
 const BELIEVED_NS: u64 = 1_000_000_000;
-/// Methods that are named at once: the others come in the next round.
+/// Functions that are named at once: the others come in the next round.
 const MOST_AT_ONCE: usize = 4096;
-/// Methods that wait for their names.
+/// Functions that wait for their names.
 const MOST_WAITING: usize = 1 << 16;
-/// Methods whose names are remembered; beyond it all are forgotten and told again.
+/// Functions whose names are remembered; beyond it all are forgotten and told again.
 const MOST_KNOWN: usize = 1 << 18;
 
-/// A method and its name from a time on.
+/// A function and its name from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedMethod {
+pub struct NamedFunction {
     /// As stacks have it.
     pub frame: u64,
     /// `com.example.Pool.take`
@@ -32,17 +31,17 @@ pub struct NamedMethod {
 
 /// See the module.
 #[derive(Default)]
-pub struct JvmMethods {
+pub struct InterpretedFunctions {
     /// When a stack showed them first.
     waiting: BTreeMap<u64, u64>,
     /// Hash of the name, 0 where it could not be read, and when that was seen.
     known: HashMap<u64, (u64, u64)>,
-    /// Methods that were too many, or could not be read.
+    /// Functions that were too many, or could not be read.
     unnamed: u64,
 }
 
-impl JvmMethods {
-    /// A stack of this JVM, seen at `time_ns`.
+impl InterpretedFunctions {
+    /// A stack of this process, seen at `time_ns`.
     pub fn saw(&mut self, frames: &[u64], time_ns: u64) {
         for &frame in frames.iter().filter(|frame| is_interpreted_method(**frame)) {
             let is_new = self.known.get(&frame).is_none_or(|(_, at_ns)| at_ns.saturating_add(BELIEVED_NS) <= time_ns);
@@ -57,17 +56,18 @@ impl JvmMethods {
         }
     }
 
-    /// Whether a method waits for its name.
+    /// Whether a function waits for its name.
     pub fn are_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Names methods that wait for it. Returns those that have another name than before.
-    pub fn name(&mut self, cache: &CodeCache, memory: &mut impl RemoteMemory) -> Vec<NamedMethod> {
+    /// Names functions that wait for it, by `names_of` the addresses of their structures. Returns those that have another name than
+    /// before.
+    pub fn name(&mut self, names_of: impl FnOnce(&[u64]) -> Vec<Option<String>>) -> Vec<NamedFunction> {
         let now: Vec<(u64, u64)> = std::iter::from_fn(|| self.waiting.pop_first()).take(MOST_AT_ONCE).collect();
-        let methods: Vec<u64> = now.iter().map(|(frame, _)| frame & !INTERPRETED_METHOD).collect();
+        let addresses: Vec<u64> = now.iter().map(|(frame, _)| frame & !INTERPRETED_METHOD).collect();
         let mut named = Vec::new();
-        for ((frame, since_ns), name) in now.into_iter().zip(cache.method_names(memory, &methods)) {
+        for ((frame, since_ns), name) in now.into_iter().zip(names_of(&addresses)) {
             if self.known.len() >= MOST_KNOWN {
                 self.known.clear();
             }
@@ -75,7 +75,7 @@ impl JvmMethods {
             let before = self.known.insert(frame, (hash, since_ns));
             match name {
                 Some(name) if before.is_none_or(|(before, _)| before != hash) => {
-                    named.push(NamedMethod { frame, name, since_ns });
+                    named.push(NamedFunction { frame, name, since_ns });
                 }
                 None if before.is_none() => self.unnamed += 1,
                 _ => {}
@@ -84,7 +84,7 @@ impl JvmMethods {
         named
     }
 
-    /// How many methods have no name, those among them that wait for it.
+    /// How many functions have no name, those among them that wait for it.
     pub fn unnamed(&self) -> u64 {
         self.unnamed + self.waiting.len() as u64
     }
@@ -92,6 +92,7 @@ impl JvmMethods {
 
 #[cfg(test)]
 mod tests {
+    use dwell_hotspot::CodeCache;
     use dwell_hotspot::example::{ExampleJvm, ExampleMemory, METHOD, exports};
 
     use super::*;
@@ -105,39 +106,39 @@ mod tests {
 
     #[test]
     fn a_method_is_named_once() {
-        let ((cache, mut memory, frame), mut methods) = (cache(), JvmMethods::default());
+        let ((cache, mut memory, frame), mut methods) = (cache(), InterpretedFunctions::default());
         methods.saw(&[0x1000, frame, frame], 5);
-        let named = methods.name(&cache, &mut memory);
-        assert_eq!(named, [NamedMethod { frame, name: METHOD.to_owned(), since_ns: 5 }]);
+        let named = methods.name(|all| cache.method_names(&mut memory, all));
+        assert_eq!(named, [NamedFunction { frame, name: METHOD.to_owned(), since_ns: 5 }]);
         methods.saw(&[frame], 6);
         assert!(!methods.are_waiting(), "its name is known");
         methods.saw(&[frame], 5 + BELIEVED_NS);
         assert!(methods.are_waiting(), "another method may lie there now");
-        assert_eq!(methods.name(&cache, &mut memory), [], "it has the same name");
+        assert_eq!(methods.name(|all| cache.method_names(&mut memory, all)), [], "it has the same name");
         assert_eq!(methods.unnamed(), 0);
     }
 
     #[test]
     fn a_method_gets_the_name_of_the_one_that_follows_it() {
-        let ((cache, mut memory, frame), mut methods) = (cache(), JvmMethods::default());
+        let ((cache, mut memory, frame), mut methods) = (cache(), InterpretedFunctions::default());
         methods.saw(&[frame], 5);
-        assert_eq!(methods.name(&cache, &mut ExampleMemory::new(Vec::new())), [], "it is gone");
+        assert_eq!(methods.name(|all| cache.method_names(&mut ExampleMemory::new(Vec::new()), all)), [], "it is gone");
         assert_eq!(methods.unnamed(), 1);
         methods.saw(&[frame], 5 + BELIEVED_NS);
-        let named = methods.name(&cache, &mut memory);
+        let named = methods.name(|all| cache.method_names(&mut memory, all));
         assert_eq!(named.iter().map(|method| method.since_ns).collect::<Vec<_>>(), [5 + BELIEVED_NS]);
     }
 
     #[test]
     fn methods_without_bound_are_counted() {
         let (cache, mut memory, _) = cache();
-        let mut methods = JvmMethods::default();
+        let mut methods = InterpretedFunctions::default();
         let frames: Vec<u64> =
             (0..MOST_WAITING as u64 + 7).map(|number| INTERPRETED_METHOD | (1 << 40) | (number * 8)).collect();
         methods.saw(&frames, 5);
         assert_eq!(methods.unnamed(), frames.len() as u64);
         while methods.are_waiting() {
-            assert_eq!(methods.name(&cache, &mut memory), []);
+            assert_eq!(methods.name(|all| cache.method_names(&mut memory, all)), []);
         }
         assert_eq!(methods.unnamed(), frames.len() as u64);
     }

@@ -1,0 +1,157 @@
+//! Which functions of JavaScript programs run, without a flag.
+//! Takes the memory of processes that have mapped a program with V8 in it (Node.js); gives a log of their functions beside the result's
+//! modules, in the form that runtimes write themselves (`jit-PID.dump`), and tells whoever walks stacks how frames tell their functions.
+//! It does not understand V8's structures: the crate v8 does.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dwell_model::losses;
+use dwell_probes::exported_addresses;
+use dwell_store::{Folder, KeptFile};
+use dwell_v8::{Addresses, FunctionReader, HeapMemory, Layout, chosen_exports, export_names};
+
+use super::code_log::CodeLog;
+use super::interpreted::InterpretedFunctions;
+use crate::error::Result;
+use crate::kernel::perf::Mapping;
+use crate::programs::memory::ProcessMemory;
+use crate::programs::proc;
+use crate::stacks::unwinding::Unwinding;
+
+/// Processes that are read at most.
+const MOST_ENGINES: usize = 256;
+/// How the names of files with V8 in them begin.
+const FILES: &[&str] = &["node", "libnode", "deno", "electron"];
+
+/// The processes with V8 among the recorded ones.
+#[derive(Default)]
+pub struct JavaScript {
+    engines: HashMap<u32, Engine>,
+    /// Functions without a name, of processes that are gone, and what was not written.
+    lost: u64,
+}
+
+/// V8 in one process.
+struct Engine {
+    memory: ProcessMemory,
+    addresses: Addresses,
+    /// None until its description of itself is there.
+    reader: Option<FunctionReader>,
+    functions: InterpretedFunctions,
+    log: Option<CodeLog>,
+    mapped_ns: u64,
+}
+
+impl JavaScript {
+    /// A file was mapped executable into a recorded process.
+    pub fn mapped(&mut self, mapping: &Mapping) {
+        let pid = mapping.header.h.tid;
+        if !may_have_v8(&mapping.path) || self.engines.len() >= MOST_ENGINES || self.engines.contains_key(&pid) {
+            return;
+        }
+        // A program with such a name may have no V8, or one that does not describe itself.
+        if let Some((addresses, memory)) = exports_of(mapping).zip(ProcessMemory::of(pid)) {
+            let functions = InterpretedFunctions::default();
+            let mapped_ns = mapping.header.h.time_ns;
+            self.engines.insert(pid, Engine { memory, addresses, reader: None, functions, log: None, mapped_ns });
+        }
+    }
+
+    /// Process `pid` runs a program since `time_ns`. Its own file was mapped before the kernel told that.
+    pub fn runs(&mut self, pid: u32, time_ns: u64) {
+        if may_have_v8(&proc::executable(pid)) {
+            let mappings = proc::mappings(pid, time_ns);
+            mappings.iter().for_each(|mapping| self.mapped(mapping));
+        }
+    }
+
+    /// Process `tgid` runs another program, or none.
+    pub fn forget(&mut self, tgid: u32) {
+        self.lost += self.engines.remove(&tgid).map_or(0, |engine| engine.functions.unnamed());
+    }
+
+    /// Whether the functions in stacks of process `tgid` should be known.
+    pub fn has(&self, tgid: u32) -> bool {
+        self.engines.contains_key(&tgid)
+    }
+
+    /// A stack of process `tgid`, seen at `time_ns`: the functions in it will be named.
+    pub fn saw(&mut self, tgid: u32, frames: &[u64], time_ns: u64) {
+        if let Some(engine) = self.engines.get_mut(&tgid) {
+            engine.functions.saw(frames, time_ns);
+        }
+    }
+
+    /// Names the functions that stacks showed, writes them into the result's folder of modules, and makes processes known to
+    /// whoever walks stacks.
+    pub fn read(&mut self, modules: &Folder, unwinding: &mut Unwinding) -> Result<()> {
+        for (&pid, engine) in &mut self.engines {
+            if engine.reader.is_none()
+                && let Some(layout) = Layout::read(&mut engine.memory, &engine.addresses)
+            {
+                let frame = layout.frame();
+                let word =
+                    u32::from(frame.shared) | u32::from(frame.instance_type) << 8 | u32::from(frame.shared_type) << 16;
+                unwinding.set_javascript(pid, word)?;
+                engine.reader = Some(FunctionReader::new(layout));
+            }
+            if engine.name_functions(pid, modules).is_err() {
+                self.lost += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was not told: name and count, zeros left out.
+    pub fn losses(&self) -> impl Iterator<Item = (String, u64)> {
+        let unnamed = self.engines.values().map(|engine| engine.functions.unnamed()).sum::<u64>() + self.lost;
+        (unnamed > 0).then(|| (losses::JAVASCRIPT_FUNCTIONS_UNNAMED.to_owned(), unnamed)).into_iter()
+    }
+}
+
+impl Engine {
+    fn name_functions(&mut self, pid: u32, modules: &Folder) -> std::io::Result<()> {
+        let Some(reader) = self.reader.as_mut().filter(|_| self.functions.are_waiting()) else { return Ok(()) };
+        let memory = &mut self.memory;
+        let named = self.functions.name(|all| all.iter().map(|address| reader.name(memory, *address)).collect());
+        if named.is_empty() {
+            return Ok(());
+        }
+        let log = match self.log.take() {
+            Some(log) => log,
+            None => {
+                let name = KeptFile::JitDump { tgid: pid, time_ns: self.mapped_ns }.file_name();
+                CodeLog::begin(modules.create_file(&name)?, pid)?
+            }
+        };
+        self.log.insert(log).add_functions(&named)
+    }
+}
+
+impl HeapMemory for ProcessMemory {
+    fn read(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
+        self.read_piece(address, length)
+    }
+}
+
+fn may_have_v8(path: &[u8]) -> bool {
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    FILES.iter().any(|file| name.starts_with(file.as_bytes()))
+}
+
+/// The addresses of what a file with V8 exports, in its process.
+fn exports_of(mapping: &Mapping) -> Option<Addresses> {
+    let header = &mapping.header;
+    let (pid, start, end) = (header.h.tid, header.start, header.start.saturating_add(header.length));
+    let path = Path::new(OsStr::from_bytes(&mapping.path));
+    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
+    let seen = Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(Path::new("")));
+    let found = [mapped.as_path(), seen.as_path(), path];
+    let names = export_names();
+    let found = found.iter().find_map(|path| exported_addresses(path, &names, start, header.file_offset).ok())?;
+    chosen_exports(&found).ok()
+}
