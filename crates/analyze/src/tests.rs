@@ -2,6 +2,7 @@
 
 mod causes;
 mod ends;
+mod full_queues;
 mod holders;
 pub mod laws;
 

@@ -4,7 +4,9 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::study::explain::{Cause, CauseKind, Explanation, Link, Meanwhile, NOTHING, RootCause, wait_place};
+use crate::study::explain::{
+    Cause, CauseKind, Explanation, Link, Meanwhile, NOTHING, RootCause, sleep_within, wait_place,
+};
 
 /// Part of a cause's time from which one more place that calls is named.
 const CALLER_SHARE: f64 = 0.1;
@@ -188,15 +190,6 @@ pub fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
 
 /// The function that its sleep is named after, where that is a library's between the program's place and the sleep itself.
 fn slept_within(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
-    if root.cause.kind != CauseKind::Slept {
-        return None;
-    }
-    let function = |stack| fold.stacks.function_name(fold.stacks.function(stack));
-    let mut inside = fold
-        .stacks
-        .whole_chain(root.stack)
-        .map(function)
-        .take_while(|name| !root.at.starts_with(name.trim_end_matches("::{{closure}}")));
-    let function = inside.find(|name| explanation.names.is_sleep_function(name))?;
+    let function = sleep_within(&fold.stacks, &explanation.names, root)?;
     Some(say!(CAUSE_SLEPT_WITHIN, function = function))
 }

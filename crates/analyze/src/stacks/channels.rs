@@ -1,10 +1,37 @@
-//! What a fiber that waits at a channel does there.
+//! What a thread or fiber that waits at a channel or queue does there.
 
 use dwell_model::StackId;
 use dwell_store::Trace;
 
 /// Frames at the leaf in which the runtime's function is.
 const DEPTH: usize = 8;
+
+/// Frames at the leaf in which a queue's function is.
+const QUEUE_DEPTH: usize = 16;
+/// What functions of queues are called that hand something over …
+#[rustfmt::skip]
+const GIVES: &[&str] = &[
+    "put", "send", "push", "push_back", "offer", "enqueue", "emplace", "blocking_send", "blockingWrite", "put_nowait",
+];
+/// … and that take it.
+#[rustfmt::skip]
+const TAKES: &[&str] = &[
+    "get", "recv", "receive", "pop", "pop_front", "poll", "take", "dequeue", "blocking_recv", "blockingRead", "next", "accept", "run",
+];
+
+/// Whether a stack is one of a thread that hands something over to a queue, by the innermost function that says either.
+pub fn hands_to_queue(trace: &Trace, stack: StackId) -> bool {
+    let verbs = functions(trace, stack).take(QUEUE_DEPTH).map(method);
+    verbs.filter(|verb| GIVES.contains(verb) || TAKES.contains(verb)).map(|verb| GIVES.contains(&verb)).next()
+        == Some(true)
+}
+
+/// The last part of a function's name: `put` of `Queue.put`, `send` of `std::sync::mpsc::SyncSender<T>::send`.
+fn method(function: &str) -> &str {
+    let end = function.find('(').unwrap_or(function.len());
+    let name = function[..end].rsplit(['.', ':']).next().unwrap_or_default();
+    name.split('<').next().unwrap_or_default()
+}
 
 /// Whether a stack is one of a fiber that sends to one channel: whoever has something to hand over is held up.
 pub fn sends(trace: &Trace, stack: StackId) -> bool {
@@ -17,8 +44,32 @@ pub fn receives(trace: &Trace, stack: StackId) -> bool {
 }
 
 fn is_in(trace: &Trace, stack: StackId, prefix: &str) -> bool {
+    functions(trace, stack).take(DEPTH).any(|function| function.starts_with(prefix))
+}
+
+/// The functions of a stack, leaf first.
+fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
     let stacks = &trace.stacks;
-    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get()).take(DEPTH);
-    let mut functions = rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()));
-    functions.any(|function| function.starts_with(prefix))
+    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
+    rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_are_the_last_parts_of_names() {
+        for (function, name) in [
+            ("Queue.put", "put"),
+            ("java.util.concurrent.ArrayBlockingQueue.put", "put"),
+            ("std::sync::mpsc::SyncSender<T>::send", "send"),
+            ("<crossbeam_channel::channel::Sender<T>>::send", "send"),
+            ("jobs::Queue<jobs::Job>::push(jobs::Job const&)", "push"),
+            ("push", "push"),
+            ("", ""),
+        ] {
+            assert_eq!(method(function), name, "{function}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::sends;
+use crate::stacks::channels::{hands_to_queue, sends};
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
@@ -293,7 +293,9 @@ impl<'n, 't> Classes<'n, 't> {
             return if in_loop || is_idle { Known(Own) } else { ByRow };
         }
         if let Some(waker) = waker_of(key) {
-            let asked = self.was_asked(thread, waker, key, place_of);
+            // Whoever takes may never have waited, and so was never given anything that anybody saw.
+            let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
+            let asked = hands_over || self.was_asked(thread, waker, key, place_of);
             let listens = is_idle && !asks(name);
             let is_answer = !listens || (in_loop && (is_internal(name) || self.is_upstream(thread, waker)));
             return Known(if asked && is_answer { Demand } else { Idle });

@@ -16,6 +16,7 @@ mod dialogues;
 mod found;
 mod gil_turns;
 mod key_facts;
+mod library_sleeps;
 mod meanwhile;
 mod names;
 mod paced_waits;
@@ -41,6 +42,7 @@ use self::awaited_ends::is_awaited;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
+pub use self::library_sleeps::sleep_within;
 pub use self::meanwhile::Meanwhile;
 use self::meanwhile::meanwhile;
 pub use self::names::{Contention, Names};
@@ -178,11 +180,14 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
 fn look_beside<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     let is_unseen = |root: &RootCause| root.cause.kind == CauseKind::Unknown;
     let of_fibers = names.are_of_sampled_fibers();
-    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || (of_fibers && is_unseen(root));
+    let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
+    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || (of_fibers && is_unseen(root));
     for (number, root) in causes.iter_mut().filter(looked_at).enumerate() {
         root.is_awaited = root.is_of_the_end() && is_awaited(fold.trace, &fold.stacks, names, root);
-        let is_alone = root.is_of_the_end() && (root.cause.kind == CauseKind::Slept || root.is_awaited);
-        if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root))) {
+        let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
+        // A library sleeps for somebody; what the program sleeps for itself is its own pause.
+        let is_librarys = || sleep_within(&fold.stacks, names, root).is_some();
+        if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root)) || is_librarys()) {
             root.meanwhile = meanwhile(fold.trace, names, &root.cause);
         }
     }
