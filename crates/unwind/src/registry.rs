@@ -237,7 +237,7 @@ impl Registry {
         vec![Update::Words { first: area.first_word, words }, self.process_update(tgid)]
     }
 
-    /// Process `tgid` runs V8, whose frames tell their functions in this way ([`UnwindProcess::javascript`]).
+    /// Process `tgid` runs V8, where a function's description lies at this offset ([`UnwindProcess::javascript`]).
     pub fn set_javascript(&mut self, tgid: u32, javascript: u32) -> Vec<Update> {
         self.javascript.insert(tgid, javascript);
         vec![self.process_update(tgid)]

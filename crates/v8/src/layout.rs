@@ -105,27 +105,7 @@ pub fn chosen_exports(found: &[Option<u64>]) -> Result<Addresses, &'static str> 
     Ok(addresses)
 }
 
-/// Where a frame's function tells what it is: what the walk of a stack needs of a [`Layout`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameLayout {
-    /// Of the function's description in a `JSFunction`.
-    pub shared: u8,
-    /// Of the type in a map.
-    pub instance_type: u8,
-    /// Type of a `SharedFunctionInfo`.
-    pub shared_type: u16,
-}
-
 impl Layout {
-    /// The part by which a frame's function is found.
-    pub fn frame(&self) -> FrameLayout {
-        FrameLayout {
-            shared: self.shared as u8,
-            instance_type: self.instance_type as u8,
-            shared_type: self.shared_type as u16,
-        }
-    }
-
     fn is_sound(&self) -> bool {
         let offsets = [self.instance_type, self.shared, self.name_or_scope_info, self.script_name, self.script_source];
         let strings = [self.length, self.characters, self.cons_first, self.cons_second, self.thin_actual];

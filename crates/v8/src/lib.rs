@@ -16,5 +16,5 @@ mod scripts;
 mod strings;
 
 pub use functions::FunctionReader;
-pub use layout::{Addresses, FrameLayout, Layout, chosen_exports, export_names};
+pub use layout::{Addresses, Layout, chosen_exports, export_names};
 pub use memory::HeapMemory;

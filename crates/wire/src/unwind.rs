@@ -105,8 +105,7 @@ records! {
     UnwindProcess = unwind_process, 8 {
         /// Mappings that there are.
         count: u32,
-        /// How a frame's function tells what it is, where the process runs V8: offset of its description in a `JSFunction` (8 bits), of the
-        /// type in a map (8 bits), and a description's type (16 bits); 0 elsewhere.
+        /// Where the process runs V8: offset of a function's description in a `JSFunction`; 0 elsewhere.
         javascript: u32,
     } followed by mappings: [UnwindMapping; UNWIND_MAPPINGS]
     /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for

@@ -144,32 +144,6 @@ static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
 	return UNWIND_GOES_ON;
 }
 
-/* By the frame pointer, where there is no table. A zero in rbp marks the outermost frame. */
-static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scratch)
-{
-	u64 frame = scratch->bp, code = 0, caller_bp = 0, caller_ip = 0;
-
-	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* there may be a table next time */
-	scratch->by_frame_pointer = 1;
-	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
-		return unwind_signal_step(scratch);
-	if (frame == 0)
-		return scratch->stack.count > 1 ? UNWIND_COMPLETE : UNWIND_NO_TABLE;
-	if (frame < scratch->sp || frame & 7)
-		return UNWIND_NO_TABLE;
-	if (!unwind_read(scratch, frame, &caller_bp) || !unwind_read(scratch, frame + 8, &caller_ip))
-		return UNWIND_NO_TABLE;
-	if (caller_ip == 0)
-		return UNWIND_COMPLETE;
-	if (caller_ip < 4096)
-		return UNWIND_NO_TABLE;
-	scratch->ip = caller_ip;
-	scratch->sp = frame + 16;
-	scratch->bp = caller_bp;
-	scratch->bp_at = 0;
-	return UNWIND_GOES_ON;
-}
-
 /* The frame that was noted last runs this method, if it can be one: that is more than its address in the interpreter says. */
 static __always_inline void unwind_note_method(struct unwind_scratch *scratch, u64 method)
 {
@@ -191,25 +165,47 @@ static __always_inline u64 unwind_v8_object(u64 value)
 /*
  * The frame that was noted last runs this function of JavaScript, if its frame pointer is one of V8's: below it lie the context,
  * where other frames have the number of their kind, and the function (StandardFrameConstants and CommonFrameConstants,
- * src/execution/frame-constants.h). Its description does not move with it. `javascript` is of struct unwind_process.
+ * src/execution/frame-constants.h). Its description does not move with it. Gives whether it does.
  */
-__noinline int unwind_note_function(struct unwind_scratch *scratch, u64 frame, u32 javascript)
+__noinline int unwind_note_function(struct unwind_scratch *scratch)
 {
-	u64 context = 0, function = 0, shared = 0, map = 0;
-	u16 type = 0;
+	u64 below[2] = {}, shared = 0; /* the function, and the context */
 
 	if (!scratch)
 		return 0;
-	if (!unwind_peek(scratch, frame - 16, &function) || !unwind_peek(scratch, frame - 8, &context) ||
-	    !unwind_v8_object(context) || !unwind_v8_object(function))
-		return 0;
-	if (bpf_probe_read_user(&shared, 8, (void *)unwind_v8_object(function) + (javascript & 0xff)) ||
-	    !unwind_v8_object(shared) || bpf_probe_read_user(&map, 8, (void *)unwind_v8_object(shared)) ||
-	    bpf_probe_read_user(&type, 2, (void *)unwind_v8_object(map) + (javascript >> 8 & 0xff)) ||
-	    type != javascript >> 16)
+	if (bpf_probe_read_user(below, sizeof(below), (void *)scratch->bp - sizeof(below)) ||
+	    !unwind_v8_object(below[0]) || !unwind_v8_object(below[1]) ||
+	    bpf_probe_read_user(&shared, 8, (void *)unwind_v8_object(below[0]) + scratch->javascript) ||
+	    !unwind_v8_object(shared))
 		return 0;
 	unwind_note_method(scratch, unwind_v8_object(shared));
 	return 1;
+}
+
+/* By the frame pointer, where there is no table. A zero in rbp marks the outermost frame. */
+static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scratch)
+{
+	u64 frame = scratch->bp, code = 0, caller_bp = 0, caller_ip = 0;
+
+	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* there may be a table next time */
+	if ((!scratch->javascript || !unwind_note_function(scratch)) &&
+	    !bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
+		return unwind_signal_step(scratch);
+	if (frame == 0)
+		return scratch->stack.count > 1 ? UNWIND_COMPLETE : UNWIND_NO_TABLE;
+	if (frame < scratch->sp || frame & 7)
+		return UNWIND_NO_TABLE;
+	if (!unwind_read(scratch, frame, &caller_bp) || !unwind_read(scratch, frame + 8, &caller_ip))
+		return UNWIND_NO_TABLE;
+	if (caller_ip == 0)
+		return UNWIND_COMPLETE;
+	if (caller_ip < 4096)
+		return UNWIND_NO_TABLE;
+	scratch->ip = caller_ip;
+	scratch->sp = frame + 16;
+	scratch->bp = caller_bp;
+	scratch->bp_at = 0;
+	return UNWIND_GOES_ON;
 }
 
 /* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
@@ -303,14 +299,11 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch *scratch)
 {
 	struct unwind_mapping *mapping;
-	u64 count, pc, at, frame;
+	u64 count, pc, at;
 	u32 exact;
-	int end;
 
 	if (!process || !scratch)
 		return UNWIND_NO_TABLE;
-	frame = scratch->bp;
-	scratch->by_frame_pointer = 0;
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->sps, count))
 		return UNWIND_TOO_DEEP;
@@ -322,15 +315,10 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	pc = scratch->ip - !exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
 	at = unwind_find_mapping(process, scratch, pc);
-	if (IS_INDEX(process->mappings, at)) {
-		mapping = &ITEM(process->mappings, at);
-		end = unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
-	} else {
-		end = unwind_frame_pointer_step(scratch);
-	}
-	if (process->javascript && scratch->by_frame_pointer && end == UNWIND_GOES_ON)
-		unwind_note_function(scratch, frame, process->javascript);
-	return end;
+	if (!IS_INDEX(process->mappings, at))
+		return unwind_frame_pointer_step(scratch);
+	mapping = &ITEM(process->mappings, at);
+	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
 }
 
 /* First: the user registers of the current process's thread, and the piece of stack that most walks need. */
@@ -410,6 +398,7 @@ __noinline int unwind_walk(u32 tgid, struct unwind_scratch *scratch)
 		if (!process)
 			return 0;
 	}
+	scratch->javascript = process->javascript;
 	for (int i = 0; i <= DWELL_MAX_FRAMES && end == UNWIND_GOES_ON; i++)
 		end = unwind_step(process, scratch);
 	scratch->stack.end = end;

@@ -34,10 +34,10 @@ struct unwind_scratch {
 	/* Between which mappings one is searched: in memory, where the verifier does not follow it from round to round. */
 	volatile u32 low;
 	volatile u32 high;
-	u32 mapping;          /* the last one that was hit */
-	u32 exact;            /* ip is where the thread stands, not the address after a call */
-	u32 by_frame_pointer; /* the last step had no table */
-	u32 read_words;       /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
+	u32 mapping;    /* the last one that was hit */
+	u32 exact;      /* ip is where the thread stands, not the address after a call */
+	u32 javascript; /* of the process */
+	u32 read_words; /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
 	u32 start_bp_used;
 	u64 start_ip;
 	u64 start_sp;

@@ -118,7 +118,7 @@ impl Unwinding {
         self.apply(updates)
     }
 
-    /// Process `tgid` runs V8, whose frames tell their functions.
+    /// Process `tgid` runs V8, where a function's description lies at offset `javascript`.
     pub fn set_javascript(&mut self, tgid: u32, javascript: u32) -> Result<()> {
         let updates = self.registry.set_javascript(tgid, javascript);
         self.apply(updates)

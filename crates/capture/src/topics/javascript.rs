@@ -92,10 +92,7 @@ impl JavaScript {
             if engine.reader.is_none()
                 && let Some(layout) = Layout::read(&mut engine.memory, &engine.addresses)
             {
-                let frame = layout.frame();
-                let word =
-                    u32::from(frame.shared) | u32::from(frame.instance_type) << 8 | u32::from(frame.shared_type) << 16;
-                unwinding.set_javascript(pid, word)?;
+                unwinding.set_javascript(pid, layout.shared)?;
                 engine.reader = Some(FunctionReader::new(layout));
             }
             if engine.name_functions(pid, modules).is_err() {
