@@ -41,6 +41,7 @@ pub use measure::metrics::METRICS;
 pub use measure::utilization::Thresholds;
 pub use question::error::QueryError;
 pub use question::filter::{Filter, FilterKey};
+pub use question::handles::refuse_handles;
 pub use question::level::{CallStackMode, Level, parse_levels};
 pub use question::metric::parse_metric;
 pub use question::options;

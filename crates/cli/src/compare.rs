@@ -28,6 +28,7 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
     let (first, second) = (ResultFolder::open(&args.first)?, ResultFolder::open(&args.second)?);
     let (mut view, verdicts) = dwell_analyze::answered(&first, |first| {
         dwell_analyze::answered(&second, |second| {
+            dwell_analyze::refuse_handles([&first, &second], &query)?;
             let (first, second) = (Fold::new(&first, &query)?, Fold::new(&second, &query)?);
             let verdicts: Vec<Verdict> = args.fail_if.iter().map(|gate| gate.gate.check(&first, &second)).collect();
             Ok::<_, Hinted>((compare(&first, &second, level), verdicts))

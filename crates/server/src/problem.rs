@@ -151,8 +151,9 @@ impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
         use QueryError as E;
         let fault = match &error {
-            E::Unknown { .. } => Fault::UnknownName,
+            E::Unknown { .. } | E::UnknownHandle { .. } => Fault::UnknownName,
             E::Ambiguous { .. } => Fault::Ambiguous,
+            E::HandleOfOne { .. } | E::ThreadOfFibers { .. } => Fault::BadFilter,
             E::FilterForm { .. } | E::LengthForm { .. } | E::CounterForm { .. } | E::NumberForm { .. } => {
                 Fault::BadFilter
             }

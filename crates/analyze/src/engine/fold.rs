@@ -24,6 +24,7 @@ use crate::measure::metrics::value;
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::error::QueryError;
+use crate::question::handles::check_filters;
 use crate::question::length_rules::LengthRules;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
@@ -107,8 +108,9 @@ impl FoldSums<'_> {
 }
 
 impl<'t> Fold<'t> {
-    /// Folds `trace` for `query`. Fails when the query's range is empty.
+    /// Folds `trace` for `query`. Fails when the query's range is empty, or a handle is of nothing.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
+        check_filters(trace, query)?;
         let windows = Windows::of_query(trace, query)?;
         let stacks = CallStacks::new(trace, query);
         let selection = Selection::new(trace, query);

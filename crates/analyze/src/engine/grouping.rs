@@ -67,6 +67,11 @@ impl<'f, 't> Groups<'f, 't> {
         groups
     }
 
+    /// What is grouped.
+    pub fn fold(&self) -> &'f Fold<'t> {
+        self.fold
+    }
+
     fn add(&mut self, parent: Option<usize>, level: Level, key: u32, depth: usize) -> usize {
         let node = self.nodes.len();
         self.nodes.push(GroupNode {

@@ -9,6 +9,7 @@ use dwell_view::CLASSES;
 
 use crate::measure::site::Site;
 use crate::question::filter::{Filter, FilterKey, is_of_time};
+use crate::question::handles::{HandleMeaning, filter_named};
 use crate::question::query::Query;
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::object::object_type;
@@ -24,6 +25,8 @@ pub struct Selection<'t> {
 struct Rule<'t> {
     key: FilterKey,
     filters: Vec<&'t Filter>,
+    /// Rows of objects or threads whose handles are alternatives too.
+    rows: Vec<usize>,
     /// Whether what they match is left out instead.
     excludes: bool,
 }
@@ -37,9 +40,15 @@ impl<'t> Selection<'t> {
             if is_of_time(filter) {
                 continue;
             }
-            match keys.iter_mut().find(|rule| rule.key == filter.key && rule.excludes == excludes) {
-                Some(rule) => rule.filters.push(filter),
-                None => keys.push(Rule { key: filter.key, filters: vec![filter], excludes }),
+            let known = keys.iter().position(|rule| rule.key == filter.key && rule.excludes == excludes);
+            let at = known.unwrap_or_else(|| {
+                keys.push(Rule { key: filter.key, filters: Vec::new(), rows: Vec::new(), excludes });
+                keys.len() - 1
+            });
+            match filter_named(trace, filter) {
+                HandleMeaning::Name => keys[at].filters.push(filter),
+                HandleMeaning::Row(row) => keys[at].rows.push(row),
+                HandleMeaning::Nothing => {}
             }
         }
         Self { trace, keys }
@@ -72,11 +81,29 @@ impl<'t> Selection<'t> {
                     FilterKey::Task => contexts.get(site.key.context as usize).copied().unwrap_or(false),
                     // Which of its waits are taken a cut tells, see [`crate::engine::length_cut`].
                     FilterKey::WaitLength => site.is_wait() && !rule.excludes,
-                    key => value(self.trace, stacks, key, site).is_some_and(|text| matches(&text)),
+                    key => {
+                        rule.has_row(site) || value(self.trace, stacks, key, site).is_some_and(|text| matches(&text))
+                    }
                 };
                 site.selected = holds != rule.excludes;
             }
         }
+    }
+}
+
+impl Rule<'_> {
+    /// Whether a handle is of the site's object or thread.
+    fn has_row(&self, site: &Site) -> bool {
+        let row = || match self.key {
+            FilterKey::Object => site.key.object.get(),
+            FilterKey::Thread => site.key.thread.get(),
+            FilterKey::Waker if site.key.reason.is_some() => {
+                let is_thread = WakerKind::from_code(site.key.waker_kind) == WakerKind::Thread;
+                site.key.waker.get().filter(|_| is_thread)
+            }
+            _ => None,
+        };
+        !self.rows.is_empty() && row().is_some_and(|row| self.rows.contains(&row))
     }
 }
 
@@ -213,7 +240,7 @@ impl TaskRule {
         let of_thread = |row: usize| {
             let process = threads.process[row].get().filter(|row| *row < processes.pid.len());
             match rule.key {
-                FilterKey::Thread => matches(&threads.name[row]),
+                FilterKey::Thread => rule.rows.contains(&row) || matches(&threads.name[row]),
                 FilterKey::Tid => matches(&threads.tid[row].to_string()),
                 FilterKey::Process => process.is_some_and(|row| matches(&processes.name[row])),
                 FilterKey::Cgroup | FilterKey::Unit | FilterKey::Container | FilterKey::Pod => {

@@ -202,6 +202,7 @@ fn blocked(
             Claim::at_least("threads", &then, "running_ns", longest.running_ns),
             Claim::at_least("threads", &then, "waiting_ns", longest.waiting_ns),
         ],
+        ..Finding::default()
     })
 }
 

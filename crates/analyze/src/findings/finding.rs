@@ -20,6 +20,8 @@ pub struct Finding {
     pub during: Option<(u64, u64)>,
     /// Its numbers, and what shows them.
     pub claims: Vec<Claim>,
+    /// Its place among the findings of the whole result, from 1; none where those have it not.
+    pub number: Option<usize>,
 }
 
 impl Default for Finding {
@@ -31,6 +33,7 @@ impl Default for Finding {
             cost_ns: 0,
             during: None,
             claims: Vec::new(),
+            number: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod event_loop;
 pub(crate) mod evidence;
 mod finding;
 mod nagle;
+mod numbers;
 mod outliers;
 mod queues;
 mod runtime;
@@ -39,6 +40,8 @@ columns! {
 
     plain "title", "Finding", "What is wrong.",
         "検出結果", "何が問題か。";
+    detail "handle", "#", "Short name of the finding: its number in the answer about the whole result.",
+        "#", "検出結果の短い名前。結果全体についての回答での番号。";
     plain "subject", "Subject", "What it is about.",
         "対象", "検出結果の対象。";
     plain "cost_ns", "Cost", "Estimate of the threads' time that it wastes.",
@@ -121,8 +124,15 @@ findings! {
     runtime::PROCESS_CHURN => runtime::process_churn;
 }
 
-/// The findings of a fold, the dearest first.
+/// The findings of a fold, the dearest first, with their numbers.
 pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
+    let mut findings = found_in(fold);
+    numbers::number(fold, &mut findings, found_in);
+    findings
+}
+
+/// The same without numbers.
+fn found_in(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     let evidence = Evidence::new(fold);
     let found = |number: usize| DETECTORS[number](&evidence);
     let found = FINDINGS.iter().zip(parallel::map(DETECTORS.len(), found));
@@ -175,6 +185,7 @@ pub fn view(fold: &Fold<'_>, findings: Vec<(&'static FindingDef, Finding)>) -> V
         depth: 0,
         values: vec![
             Value::Text(def.title.into()),
+            finding.number.map_or(Value::None, |number| Value::Text(format!("f{number}"))),
             Value::Text(finding.subject),
             Value::Ns(finding.cost_ns),
             Value::Prose(finding.evidence),

@@ -225,7 +225,7 @@ fn finding(evidence: &Evidence<'_, '_>, latency: &Latency<'_>, of: &IntervalType
         median = Word::Ns(of.statistics.median_ns()),
         cost = Word::Ns(cost_ns),
         share = Word::part(cost_ns, all_ns),
-        id = worst.interval.id.to_string(),
+        id = worst.interval.id.handle(),
     );
     let longest = latency.delays(worst.interval.thread).and_then(|delays| {
         let inside = delays.within(worst.interval.start_ns, worst.interval.end_ns);

@@ -74,6 +74,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
         claims: vec![Claim::at_least("threads", &of_thread(fold, thread, (from, to)), "running_ns", ran_ns)],
+        ..Finding::default()
     }]
 }
 

@@ -15,6 +15,26 @@ pub enum QueryError {
         /// The most similar name that there is.
         nearest: Option<String>,
     },
+    /// A handle of nothing that is in the result.
+    #[error("there is no {what} `{handle}`")]
+    UnknownHandle {
+        /// `object`, `thread` or `finding`.
+        what: &'static str,
+        /// The handle as given.
+        handle: String,
+    },
+    /// The handle of a thread where fibers stand for those that carried them.
+    #[error("nothing is told of a thread `{handle}` here: goroutines stand for the threads that carried them")]
+    ThreadOfFibers {
+        /// The handle as given.
+        handle: String,
+    },
+    /// A handle where two results are asked, each with its own.
+    #[error("`{handle}` is the handle of a row of one result, and two are compared")]
+    HandleOfOne {
+        /// The handle as given.
+        handle: String,
+    },
     /// A question about fibers of a result without them.
     #[error("no fibers were seen: Dwell knows the goroutines of Go 1.18 to 1.26")]
     NoFibers,

@@ -16,6 +16,15 @@ impl QueryError {
             Self::Unknown { what: "filter key", .. } | Self::FilterForm { .. } => {
                 Some(format!("keys: {}", FilterKey::ALL.iter().map(|key| key.id()).collect::<Vec<_>>().join(", ")))
             }
+            Self::UnknownHandle { what, .. } => Some(match *what {
+                "object" => "dwell report waits lists the objects with their handles".into(),
+                "thread" => "dwell report threads lists the threads with their handles".into(),
+                _ => format!("dwell report {what}s lists the {what}s with their handles"),
+            }),
+            Self::ThreadOfFibers { .. } => {
+                Some("--threads tells of threads; dwell report threads lists them with their handles".into())
+            }
+            Self::HandleOfOne { .. } => Some("filter by the name, which both results have".into()),
             Self::Ambiguous { choices, by_module, .. } => {
                 let first = choices.first().map_or("", String::as_str);
                 Some(if *by_module {

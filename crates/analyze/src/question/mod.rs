@@ -7,6 +7,7 @@ pub mod condition;
 pub mod counter_time;
 pub mod error;
 pub mod filter;
+pub mod handles;
 mod hint;
 pub mod length_rules;
 pub mod lengths;

@@ -77,6 +77,16 @@ impl Query {
         !self.all_filters().all(is_of_time)
     }
 
+    /// Whether what it sums is all that there is, counted as without options.
+    pub fn is_of_whole(&self) -> bool {
+        let usual = Self::default();
+        let is_counted_as_usual = self.target_concurrency.is_none()
+            && self.thresholds == usual.thresholds
+            && self.call_stack_mode == usual.call_stack_mode
+            && self.inlines == usual.inlines;
+        is_counted_as_usual && !self.is_filtered() && !self.is_cut()
+    }
+
     /// Keeps as many of `rows` as the limit lets; how many it left out.
     pub fn limit_rows<T>(&self, rows: &mut Vec<T>) -> usize {
         let all = rows.len();

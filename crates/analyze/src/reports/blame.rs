@@ -10,6 +10,7 @@ use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
 use crate::measure::site::Site;
 use crate::question::error::QueryError;
+use crate::question::handles::{HandleMeaning, object_handle, object_named, thread_handle, unknown_object};
 use crate::sentences::say;
 use crate::study::blame::{Blame, HolderActivity, REPORT_BUDGET, Share, blame as blame_of};
 use crate::study::thread_index::ThreadIndex;
@@ -23,6 +24,8 @@ columns! {
 
     plain "name", "Name", "The object; below it the waiters, holders and wakers, by place.",
         "名前", "オブジェクト。その下に待つ側、保持側、起床元を場所ごとに示します。";
+    plain "handle", "#", "Short name of the object or thread, which filters and `blame` take.",
+        "#", "オブジェクトまたはスレッドの短い名前。フィルターとレポートで名前の代わりに使えます。";
     plain "role", "Role", "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, unknown, waker.",
         "役割", "待つスレッド、保持するスレッドがしていたこと、起床元。";
     plain "wait_ns", "Wait Time", "Time of the waits, or the part of it in which the holder did this.",
@@ -38,6 +41,11 @@ columns! {
 /// The objects that the query names.
 fn subjects(fold: &Fold<'_>) -> Result<Vec<ObjectId>, QueryError> {
     let Some(subject) = &fold.query.subject else { return Err(QueryError::SubjectMissing { what: "an object" }) };
+    match object_named(fold.trace, subject) {
+        HandleMeaning::Row(row) => return Ok(vec![ObjectId::new(row)]),
+        HandleMeaning::Nothing => return Err(unknown_object(subject)),
+        HandleMeaning::Name => {}
+    }
     let names = &fold.trace.objects.name;
     let found = names.iter().enumerate().filter(|(_, name)| *name == subject || glob(subject, name));
     let found: Vec<ObjectId> = found.map(|(row, _)| ObjectId::new(row)).collect();
@@ -90,14 +98,29 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
 }
 
 /// A row below an object's: its name, its role, its part, a stack of it.
-type BlamePart = (String, &'static str, Share, Value);
+type BlamePart = (PartName, &'static str, Share, Value);
+
+/// What a row is called.
+#[derive(Clone)]
+struct PartName {
+    name: String,
+    /// Of an object or a thread.
+    handle: Option<String>,
+}
+
+impl From<String> for PartName {
+    fn from(name: String) -> Self {
+        Self { name, handle: None }
+    }
+}
 
 fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     let whole = blame.waits.ns;
     let cell = |depth, (name, role, share, stack): BlamePart| {
         let part = share.ns as f64 / whole.max(1) as f64;
         let values = vec![
-            Value::Text(name),
+            Value::Text(name.name),
+            name.handle.map_or(Value::None, Value::Text),
             Value::Text(role.into()),
             Value::Ns(share.ns),
             Value::Fraction(part),
@@ -106,7 +129,10 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
         ];
         Row { depth, values }
     };
-    let title = format!("{} ({})", fold.object_name(object), fold.object_type(object).id());
+    let title = PartName {
+        name: format!("{} ({})", fold.object_name(object), fold.object_type(object).id()),
+        handle: object_handle(fold.trace, object),
+    };
     let mut rows = vec![cell(0, (title, "object", blame.waits, Value::None))];
     let mut parts = parts(fold, object, blame);
     let least = if fold.query.limit.is_none() { (LEAST_SHARE * whole as f64) as u64 } else { 0 };
@@ -124,20 +150,20 @@ fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<BlamePart> {
         parts.extend(threads.into_iter().map(|(name, share)| (name, "holder", share, Value::None)));
     }
     for ((role, name, stack), share) in holders(fold, blame).into_iter().take(limit) {
-        parts.push((name, role, share, stack_value(fold, stack)));
+        parts.push((name.into(), role, share, stack_value(fold, stack)));
     }
     let unseen = [
         ("outside", "no thread of the program", blame.outside_ns),
         ("unknown", "not known who held it", blame.unknown_ns),
     ];
     for (role, words, ns) in unseen.into_iter().filter(|(.., ns)| *ns > 0) {
-        parts.push((format!("[{words}] {}", duration(ns)), role, Share { ns, waits: 0 }, Value::None));
+        parts.push((format!("[{words}] {}", duration(ns)).into(), role, Share { ns, waits: 0 }, Value::None));
     }
     for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
-        parts.push((name, "waiter", share, stack_value(fold, stack)));
+        parts.push((name.into(), "waiter", share, stack_value(fold, stack)));
     }
     for ((name, stack), share) in places(fold, object, waker).into_iter().take(limit) {
-        parts.push((name, "waker", share, stack_value(fold, stack)));
+        parts.push((name.into(), "waker", share, stack_value(fold, stack)));
     }
     parts
 }
@@ -154,20 +180,22 @@ fn without_small(parts: &[BlamePart], least: u64) -> Vec<BlamePart> {
         } else if !small.is_empty() {
             let sum = |of: fn(&Share) -> u64| small.iter().map(|part| of(&part.2)).fold(0, u64::saturating_add);
             let share = Share { ns: sum(|share| share.ns), waits: sum(|share| share.waits) };
-            kept.push((format!("[{} smaller]", small.len()), role, share, Value::None));
+            kept.push((format!("[{} smaller]", small.len()).into(), role, share, Value::None));
         }
     }
     kept
 }
 
 /// The threads that held a lock, the longest first; the rest in one row.
-fn holding_threads(fold: &Fold<'_>, blame: &Blame, limit: usize) -> Vec<(String, Share)> {
+fn holding_threads(fold: &Fold<'_>, blame: &Blame, limit: usize) -> Vec<(PartName, Share)> {
     let mut threads: Vec<_> = blame.threads.iter().map(|(thread, ns)| (*ns, *thread)).collect();
     threads.sort_unstable_by_key(|(ns, thread)| (Reverse(*ns), *thread));
     let share = |ns| Share { ns, waits: 0 };
-    let named = threads.iter().take(limit).map(|(ns, thread)| (thread_label(fold, ThreadId::new(*thread)), share(*ns)));
+    let name = |thread| PartName { name: thread_label(fold, thread), handle: thread_handle(fold.trace, thread) };
+    let named = threads.iter().take(limit).map(|(ns, thread)| (name(ThreadId::new(*thread)), share(*ns)));
     let rest = threads.get(limit..).filter(|rest| !rest.is_empty());
-    let rest = rest.map(|rest| (format!("[{} more threads]", rest.len()), share(rest.iter().map(|(ns, _)| ns).sum())));
+    let rest =
+        rest.map(|rest| (format!("[{} more threads]", rest.len()).into(), share(rest.iter().map(|(ns, _)| ns).sum())));
     named.chain(rest).collect()
 }
 

@@ -3,6 +3,7 @@
 use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
+use crate::question::handles::object_handle;
 use crate::study::explain::{Explanation, Link, RootCause};
 use crate::tables::columns::{columns, columns_of};
 
@@ -22,6 +23,8 @@ columns! {
         "場所", "プログラムの中の場所。";
     plain "object", "Sync Object", "The object; none where they waited for several.",
         "同期オブジェクト", "オブジェクト。複数の場合はありません。";
+    plain "handle", "#", "Short name of the object; none where they waited for several.",
+        "#", "オブジェクトの短い名前。複数の場合はありません。";
     plain "threads", "Threads", "Names of the role's threads, as a filter takes them.",
         "スレッド", "役割に属するスレッドの名前。フィルターに使えます。";
     plain "process", "Process", "Name of their process.",
@@ -46,7 +49,9 @@ pub fn chain_links(
 fn values(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, chain: usize, ns: u64, link: &Link) -> Vec<Value> {
     let names = &explanation.names;
     let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };
-    let object = names.object(link.label).map(|object| fold.object_name(object));
+    let object = names.object(link.label);
+    let handle = object.and_then(|object| object_handle(fold.trace, object));
+    let object = object.map(|object| fold.object_name(object));
     let (threads, process) = names.threads_of(link.role);
     vec![
         Value::Count(chain as u64),
@@ -55,6 +60,7 @@ fn values(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, chain: usize, ns: 
         text(names.label(link.label)),
         names.place(link.place).map_or(Value::None, |place| text(&place.at)),
         object.map_or(Value::None, text),
+        handle.map_or(Value::None, Value::Text),
         text(&threads),
         text(process),
     ]

@@ -5,6 +5,7 @@ use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
+use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
 use crate::reports::advice::{advice, lock_of_most};
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
@@ -25,6 +26,8 @@ columns! {
 
     plain "who", "Who", "The role of threads whose time it was: process and thread name without numbers, or the start function.",
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
+    detail "handle", "#", "Short name of the object that threads waited for in the largest chain, where it is one.",
+        "#", "最大の連鎖でスレッドが待ったオブジェクトの短い名前。1 つの場合。";
     plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
         "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
     plain "place", "Place", "Where in the program.",
@@ -81,6 +84,9 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let explanation = explanation_of(fold);
     if explanation.no_waiter_matches {
         let name = fold.query.waiters.as_deref().unwrap_or_default();
+        if let Some(error) = unknown_handle(fold.trace, name) {
+            return Err(error);
+        }
         let objects = fold.trace.objects.name.iter().map(String::as_str);
         return Err(QueryError::unknown("role, thread or object", name, explanation.names.roles().chain(objects)));
     }
@@ -231,6 +237,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
         depth: 0,
         values: vec![
             Value::Text(explanation.busiest_queue().to_owned()),
+            Value::None,
             Value::Text(cause.reason.id().into()),
             place.map_or(Value::None, Value::Text),
             Value::Ns(ns),
@@ -349,6 +356,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
         depth: 0,
         values: vec![
             Value::Text(names.role(root.cause.role).to_owned()),
+            awaited_handle(fold, explanation, root, &chains).map_or(Value::None, Value::Text),
             Value::Text(root.cause.kind.id().into()),
             text(&root.at),
             Value::Ns(if root.is_of_the_end() { 0 } else { root.wait_ns }),
@@ -368,6 +376,18 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             stack_value(fold, root.stack),
         ],
     }
+}
+
+/// The handle of what the first chain begins with.
+fn awaited_handle(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Option<String> {
+    let (chain, _) = chains.first()?;
+    let first = root.askers(chain).first()?;
+    object_handle(fold.trace, explanation.names.object(first.label)?)
 }
 
 /// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.

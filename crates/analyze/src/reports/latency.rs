@@ -58,8 +58,8 @@ columns! {
         "種類", "タスク、起床、待機のいずれか。";
     plain "causes", "Causes of the outliers", "What the outliers' time was for.",
         "外れ値の原因", "外れ値の時間の内訳。";
-    plain "worst", "Worst", "The longest outliers one by one; `dwell report outlier ID` tells the story of one.",
-        "最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier ID";
+    plain "worst", "Worst", "The longest outliers one by one; `dwell report outlier HANDLE` tells the story of one.",
+        "最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier HANDLE";
 }
 
 columns! {
@@ -82,8 +82,10 @@ columns! {
     /// The outliers one by one.
     OUTLIERS;
 
-    plain "id", "Id", "For `dwell report outlier ID`.",
-        "ID", "dwell report outlier ID";
+    plain "handle", "#", "Short name of the outlier, for `dwell report outlier HANDLE`.",
+        "#", "外れ値の短い名前。dwell report outlier HANDLE";
+    detail "id", "Id", "The same without the first letter.",
+        "ID", "最初の文字を除いたもの。";
     plain "start_ns", "Start", "When it began, since the start of the collection.",
         "時刻", "始まった時刻。収集の開始からの時間。";
     plain "length_ns", "Length", "How long it was.",
@@ -227,6 +229,7 @@ fn worst(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> View {
         Row {
             depth: 0,
             values: vec![
+                Value::Text(id.handle()),
                 Value::Text(id.to_string()),
                 Value::Ns(start_ns),
                 Value::Ns(outlier.interval.length_ns()),

@@ -126,6 +126,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     trees::FUNCTIONS,
     waits::COLUMNS,
     grouped::NAME,
+    grouped::HANDLE,
 ];
 
 impl Report {

@@ -8,6 +8,7 @@ use crate::engine::hidden_threads::{hidden, only_paused};
 use crate::measure::metrics::{magnitude, value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
+use crate::question::handles::thread_handle;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
@@ -19,6 +20,8 @@ columns! {
 
     plain "name", "Thread", "Name of the thread.",
         "スレッド", "スレッドの名前。";
+    plain "handle", "#", "Short name of the thread, which filters and `explain --for` take.",
+        "#", "スレッドの短い名前。フィルターとレポートで名前の代わりに使えます。";
     plain "tid", "TID", "Id of the thread.",
         "スレッド ID", "スレッドの ID。";
     plain "pid", "PID", "Id of its process.",
@@ -87,6 +90,7 @@ fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
     let waiting = weights.wait_ns().saturating_add(total(&weights.unknown));
     vec![
         Value::Text(threads.name[thread].clone()),
+        thread_handle(fold.trace, ThreadId::new(thread)).map_or(Value::None, Value::Text),
         Value::Count(u64::from(threads.tid[thread])),
         process.map_or(Value::None, |row| Value::Count(u64::from(processes.pid[row]))),
         process.map_or(Value::None, |row| Value::Text(processes.name[row].clone())),

@@ -13,7 +13,9 @@ use crate::measure::utilization::total;
 use crate::question::level::Level;
 use crate::study::acquisitions;
 use crate::tables::columns::{columns, columns_of};
-use crate::tables::grouped::{Table, cut_note, levels_or, metrics_or, name_columns, stack_value, wait_rank};
+use crate::tables::grouped::{
+    Table, cut_note, handle_columns, levels_or, metrics_or, name_columns, stack_value, wait_rank,
+};
 use crate::tables::notes::notes;
 
 columns! {
@@ -69,8 +71,9 @@ pub fn waits(fold: &Fold<'_>) -> View {
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
     let mut view = table
         .view(columns_of(COLUMNS), |index, node| cells(&groups, fold, (index, node), (&lengths[index], &acquired)));
-    // The type stands beside the name.
-    let (from, to) = (view.columns.len() - columns_of(COLUMNS).len(), name_columns(&levels).len());
+    // The type stands beside the name and its handle.
+    let names = name_columns(&levels).len() + handle_columns(&levels).len();
+    let (from, to) = (view.columns.len() - columns_of(COLUMNS).len(), names);
     let move_type = |row: &mut Vec<Value>| row[to..=from].rotate_right(1);
     view.columns[to..=from].rotate_right(1);
     view.rows.iter_mut().for_each(|row| move_type(&mut row.values));

@@ -1,6 +1,6 @@
 //! Tables with a row per group: waits, hotspots, and any other grouping with any metrics.
 
-use dwell_model::{MetricDef, StackId};
+use dwell_model::{MetricDef, ObjectId, StackId, ThreadId};
 use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
@@ -8,6 +8,7 @@ use crate::engine::grouping::{GroupNode, Groups};
 use crate::measure::metrics::{column, metric, value};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
+use crate::question::handles::{object_handle, thread_handle};
 use crate::question::level::Level;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of, detail, plain};
@@ -19,6 +20,30 @@ columns! {
 
     plain "name", "Name", "The group; indented under the one that it is part of.",
         "名前", "グループ。属するグループの下に示します。";
+}
+
+columns! {
+    /// The handle of a row that is of an object or a thread.
+    HANDLE;
+
+    plain "handle", "#", "Short name of the object or thread, the same in every answer; filters, `blame` and `explain --for` take it.",
+        "#", "オブジェクトまたはスレッドの短い名前。どの回答でも同じです。フィルターとレポートで名前の代わりに使えます。";
+}
+
+/// The column of handles; none where no level has any.
+pub fn handle_columns(levels: &[Level]) -> Vec<Column> {
+    let has_handles = levels.iter().any(|level| matches!(level, Level::Object | Level::Thread));
+    if has_handles { columns_of(HANDLE) } else { Vec::new() }
+}
+
+/// The cell of [`handle_columns`].
+fn handle_cell(fold: &Fold<'_>, node: &GroupNode) -> Value {
+    let handle = match node.level {
+        Level::Object => object_handle(fold.trace, ObjectId::from_raw(node.key)),
+        Level::Thread => thread_handle(fold.trace, ThreadId::from_raw(node.key)),
+        _ => None,
+    };
+    handle.map_or(Value::None, Value::Text)
 }
 
 /// Columns that name a row: the level, or for nested ones the name and each level's own.
@@ -80,6 +105,9 @@ impl Table<'_, '_, '_> {
     /// The table; `more` columns with their cells stand behind the metrics.
     pub fn view(&self, more: Vec<Column>, cells: impl Fn(usize, &GroupNode) -> Vec<Value>) -> View {
         let mut columns = name_columns(self.levels);
+        let handles = handle_columns(self.levels);
+        let has_handles = !handles.is_empty();
+        columns.extend(handles);
         columns.extend(self.metrics.iter().map(|metric| column(metric)));
         columns.extend(more);
         let mut path: Vec<String> = Vec::new();
@@ -89,6 +117,7 @@ impl Table<'_, '_, '_> {
             path.truncate(node.depth);
             path.push(self.groups.label(index));
             let mut values = name_cells(self.levels, &path);
+            values.extend(has_handles.then(|| handle_cell(self.groups.fold(), node)));
             values.extend(self.metrics.iter().map(|metric| value(metric, &node.weights)));
             values.extend(cells(index, node));
             rows.push(Row { depth: node.depth, values });

@@ -188,7 +188,7 @@ proptest! {
         // Millisecond by millisecond, the innermost task of each thread.
         for (name, times) in times_by_task(&trace, &lines, &tasks) {
             let row = view.rows.iter().find(|row| row.depth == 0 && row.values[0] == Value::Text(name.clone()));
-            let of_row = row.map_or([0; 3], |row| std::array::from_fn(|at| number(&row.values[3 + at])));
+            let of_row = row.map_or([0; 3], |row| std::array::from_fn(|at| number(&row.values[4 + at])));
             prop_assert_eq!(of_row, times, "{}", name);
         }
         let elapsed = trace.elapsed_ns();

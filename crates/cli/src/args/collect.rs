@@ -53,7 +53,7 @@ Examples:
                     # from receiving a request to having sent the answer
   dwell report latency --outlier 50us
                     # how long they took, the outliers and their causes
-  dwell report outlier t1234
+  dwell report outlier ot1234
                     # the story of one of them
   sudo dwell collect latency --trigger 'interval>50us' --target-process server
                     # on for days: only what is around each outlier is kept

@@ -60,7 +60,7 @@ const RESULT: ArgumentRow = ("result", Takes::Text, "Name of a result, as list_r
 const LIMIT: ArgumentRow = ("limit", Takes::Rows, "Most rows of each list in the answer; 50 without it, 1000 at most.");
 const TIME_RANGE: ArgumentRow = ("time_range", Takes::Text, "Only this part of the time, such as 1.5s-3s.");
 const FILTERS: ArgumentRow =
-    ("filters", Takes::Texts, "Only what matches KEY=VALUE, such as thread=worker* or object=queue_lock.");
+    ("filters", Takes::Texts, "Only what matches KEY=VALUE, such as thread=worker* or object=w3, a handle.");
 
 /// Every tool, `collect` last.
 pub const TOOLS: [ToolRow; 8] = [
@@ -82,14 +82,14 @@ pub const TOOLS: [ToolRow; 8] = [
         tool: ToolName::Explain,
         name: "explain",
         help: "Why threads waited: each row is a cause (who did what, where) with the waits that it explains, the chain from the \
-               waiting threads to it, and advice. wait_ns is thread time, wall_ns is elapsed time.",
+               waiting threads to it, and advice. A row's handle names its object in every answer about the result. wait_ns is thread time, wall_ns is elapsed time.",
         needed: 1,
         arguments: &[
             RESULT,
             (
                 "for",
                 Takes::Text,
-                "Only the waits of this role or thread, or for this object, such as worker* or queue_lock.",
+                "Only the waits of this role or thread, or for this object, such as worker*, queue_lock or w3, a handle.",
             ),
             TIME_RANGE,
             FILTERS,
@@ -113,7 +113,11 @@ pub const TOOLS: [ToolRow; 8] = [
         arguments: &[
             RESULT,
             ("name", Takes::Text, "Name of the report."),
-            ("subject", Takes::Text, "The object of blame, the function of caller-callee, the interval of outlier."),
+            (
+                "subject",
+                Takes::Text,
+                "The object of blame, the function of caller-callee, the interval of outlier; a handle where rows have one.",
+            ),
             ("options", Takes::Options, "Options as `dwell report` takes them, without dashes."),
             LIMIT,
         ],

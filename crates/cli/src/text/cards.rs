@@ -30,7 +30,9 @@ pub fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String>
     let text = |id: &str| view.value(row, id).map(words).filter(|text| !text.is_empty()).map(short);
     let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
     let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
-    let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
+    let handle = text("handle").map(|handle| format!(" [{handle}]")).unwrap_or_default();
+    let title =
+        format!("{number}. {}{subject}{cost}{handle}", text("title").or_else(|| text("id")).unwrap_or_default());
     let mut lines = vec![style.paint(Ink::Bad, printable(&title)).into_owned()];
     let mut paragraph = |start: &str, text: Option<String>| {
         let wrapped = wrap(&text.unwrap_or_default(), style.width.min(PROSE_WIDTH).saturating_sub(3 + start.len()));

@@ -31,7 +31,9 @@ pub fn with_notes(view: &View, style: &Style) -> Vec<String> {
 /// One root cause, with its number.
 pub fn cause(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let text = |id: &str| view.value(row, id).map(words).filter(|text| !text.is_empty()).unwrap_or_default();
-    let mut lines: Vec<String> = paragraph(&text("cause"), &format!("{number}. "), style)
+    let handle = Some(text("handle")).filter(|handle| !handle.is_empty()).map(|handle| format!(" [{handle}]"));
+    let told = text("cause") + &handle.unwrap_or_default();
+    let mut lines: Vec<String> = paragraph(&told, &format!("{number}. "), style)
         .into_iter()
         .map(|line| style.paint(Ink::Bad, line).into_owned())
         .collect();

@@ -34,6 +34,7 @@ mod flight;
 mod foreign_files;
 mod gdb;
 mod guest;
+mod handles;
 mod harmless;
 mod harness;
 mod hostile_debug_info;
@@ -105,6 +106,7 @@ fn main() -> ExitCode {
     cases.extend(bench::cases());
     cases.extend(flight::cases());
     cases.extend(foreign_files::cases());
+    cases.extend(handles::cases());
     cases.extend(harmless::cases());
     cases.extend(pt::cases());
     cases.extend(perf_data::cases());

@@ -183,6 +183,9 @@ fn explains_a_convoy() -> Result<()> {
     client.call("findings", &json!({ "result": "convoy", "time_range": "0s-0.1s" }))?;
     let blame = client.call("report", &json!({ "result": "convoy", "name": "blame", "subject": "queue_lock" }))?;
     ensure!(blame["data"]["rows"][0]["name"] == "queue_lock (mutex)", "{blame}");
+    let handle = &blame["data"]["rows"][0]["handle"];
+    let by_handle = client.call("report", &json!({ "result": "convoy", "name": "blame", "subject": handle }))?;
+    ensure!(by_handle["data"] == blame["data"] && first["handle"] == *handle, "{by_handle}");
     let source = client.call("source", &json!({ "result": "convoy", "function": "push_item" }))?;
     ensure!(source["data"]["function"] == "push_item", "{source}");
     let compared = client.call("compare", &json!({ "first": "convoy", "second": "sleep", "level": "object" }))?;
@@ -300,7 +303,12 @@ fn commands_of_the_skill() -> Result<()> {
     for name in ["first", "second"] {
         recorded(folder.path(), name, &program)?;
     }
+    let waits = run_dwell(&["report", "waits", &names[0], "--format=json"])?.stdout;
+    let waits: Value = serde_json::from_str(&waits)?;
+    let mut rows = waits["rows"].as_array().into_iter().flatten();
+    let lock = rows.find(|row| row["object"] == "queue_lock").context("nobody waited for the lock")?;
     let words = [
+        ("HANDLE", lock["handle"].as_str().context("the lock has no handle")?),
         ("RESULT", names[0].as_str()),
         ("FIXED", names[1].as_str()),
         ("OBJECT", "queue_lock"),

@@ -190,6 +190,7 @@ async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Prob
     let (a, b) = (params.needed(words::A)?, params.needed(words::B)?);
     let folds = (app.fold(a, &params.query).await?, app.fold(b, &params.query).await?);
     let level = Level::parse(params.text(words::LEVEL).unwrap_or(Level::Function.id()))?;
+    dwell_analyze::refuse_handles([&folds.0, &folds.1].map(|fold| fold.analysis().trace()), &params.query)?;
     let key = format!("compare {params:?}");
     let asked = params.clone();
     let make = || {

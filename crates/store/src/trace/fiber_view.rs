@@ -32,6 +32,7 @@ impl Trace {
         view.fiber_threads = tables.fibers.len();
         let kept = self.threads_outside(&carries, tables.fibers.len());
         view.threads = self.threads_and_fibers(&kept);
+        view.beside_fibers = (0..kept.len()).filter(|&row| kept[row].is_some()).collect();
         view.off_cpu = self.intervals_of(&kept);
         view.samples = self.samples_of(&kept);
         Some(view)

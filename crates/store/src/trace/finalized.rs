@@ -45,6 +45,8 @@ pub struct Trace {
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
+    /// Of the threads behind the fibers, the row that each has where threads stand for themselves; empty without fibers.
+    pub beside_fibers: Vec<usize>,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables at first use, or mapped.
@@ -73,6 +75,7 @@ impl Trace {
             event_counts: EventCounts::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
+            beside_fibers: Vec::new(),
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),

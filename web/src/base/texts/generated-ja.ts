@@ -421,6 +421,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "gain_ns": ["短縮の上限", "このオブジェクトの待機がなくなったときに短縮できる時間の上限。"],
   "gain_share": ["短縮の割合", "短縮の上限の、経過時間に対する割合。"],
   "good_count": ["良好", "遅くも速くもないフレームの数。"],
+  "handle": ["#", "検出結果の短い名前。結果全体についての回答での番号。"],
   "head-of-line-blocking": ["1 つの遅い応答の後ろで待つ応答", "遅い要求には別の接続を使うか、サーバーが準備のできた順に応答できるように、要求に番号を付けてください。"],
   "help": ["説明", "検出結果の意味。"],
   "histogram": ["ヒストグラム", "レート (毎秒のフレーム数) ごとのフレームの数。"],
@@ -586,7 +587,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "wall_ns": ["影響時間", "これによって誰かが遅れていた時間。"],
   "what": ["内容", "遅らせたもの、または実行されたコード。"],
   "who": ["スレッドの役割", "スレッドの役割。役割のない最初の行はプログラム全体です。"],
-  "worst": ["最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier ID"],
+  "worst": ["最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier HANDLE"],
 };
 
 /** Columns that share an id with others, by id: titles and help texts, by the English. */
@@ -603,7 +604,8 @@ export const columnsJa: Record<string, [titles: Record<string, string>, helps: R
   "domain": [{ "Domain": "ドメイン" }, { "Domain of the counter.": "カウンターのドメイン。", "Domain of the marker.": "マーカーのドメイン。", "Domain of the task.": "タスクのドメイン。" }],
   "from_ns": [{ "From": "開始" }, { "Start of a finding that is a stretch of time.": "検出結果が時間の範囲である場合、その始まり。", "When the first was lost, at the earliest; since the start. Not known of all.": "最初に失われた可能性のある最も早い時刻。収集の開始からの時間で、分からないものもあります。" }],
   "function": [{ "Function": "関数" }, { "The function, and below it its callers.": "関数。その下に呼び出し元。", "The function, below its caller.": "関数。呼び出し元の下に示します。", "The function.": "関数。" }],
-  "id": [{ "Id": "ID", "Socket": "ソケット" }, { "For `dwell report outlier ID`.": "dwell report outlier ID", "Its row in the table of sockets.": "ソケットの表の行番号。", "Name of the finding.": "検出結果の名前。" }],
+  "handle": [{ "#": "#" }, { "Short name of the finding: its number in the answer about the whole result.": "検出結果の短い名前。結果全体についての回答での番号。", "Short name of the object or thread, the same in every answer; filters, `blame` and `explain --for` take it.": "オブジェクトまたはスレッドの短い名前。どの回答でも同じです。フィルターとレポートで名前の代わりに使えます。", "Short name of the object or thread, which filters and `blame` take.": "オブジェクトまたはスレッドの短い名前。フィルターとレポートで名前の代わりに使えます。", "Short name of the object that threads waited for in the largest chain, where it is one.": "最大の連鎖でスレッドが待ったオブジェクトの短い名前。1 つの場合。", "Short name of the object; none where they waited for several.": "オブジェクトの短い名前。複数の場合はありません。", "Short name of the outlier, for `dwell report outlier HANDLE`.": "外れ値の短い名前。dwell report outlier HANDLE", "Short name of the thread, which filters and `explain --for` take.": "スレッドの短い名前。フィルターとレポートで名前の代わりに使えます。" }],
+  "id": [{ "Id": "ID", "Socket": "ソケット" }, { "Its row in the table of sockets.": "ソケットの表の行番号。", "Name of the finding.": "検出結果の名前。", "The same without the first letter.": "最初の文字を除いたもの。" }],
   "idle_ns": [{ "Idle": "アイドル", "Idle Wait Time": "アイドル待機時間" }, { "For whatever came.": "届くものを待つ時間。", "Part of the wait time in which there was nothing to do, by pattern.": "仕事がなかった待機時間 (パターンによる)。", "Part of the wait time of idle workers, by pattern.": "仕事のないワーカーの待機時間 (プールのスレッド、accept ループ、イベントループ)。", "Part of the wait time of idle workers.": "待機時間のうち、仕事のないワーカーの部分。" }],
   "kind": [{ "Kind": "種類" }, { "What they are: goroutine.": "ファイバーの種類: ゴルーチン。", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.": "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。", "What waited: goroutine.": "待機したファイバーの種類: ゴルーチン。", "running, waiting, run-queue, outside (no thread of the program), paused.": "実行、待機、実行キュー、プログラム外、一時停止。", "set or sum: whether the program sets values or adds them up.": "プログラムが値を設定するか、加算するか。", "task, overlapped, region, event or probe.": "タスク、重なるタスク、リージョン、イベント、プローブのいずれか。", "task, overlapped, region, frame, event or probe.": "タスク、重なるタスク、リージョン、フレーム、イベント、プローブのいずれか。", "task, wake-up or wait.": "タスク、起床、待機のいずれか。" }],
   "length_ns": [{ "Length": "長さ" }, { "From its begin to its end.": "始まりから終わりまで。", "How long it was.": "区間の長さ。", "How long.": "長さ。", "Length of the bin.": "時間の区切りの長さ。" }],

@@ -3,9 +3,10 @@
 use dwell_store::{EventKey, Trace};
 use dwell_view::glob;
 
+use crate::question::handles::{HandleMeaning, object_named, thread_named};
 use crate::study::explain::names::Names;
 
-/// The threads and objects of a name, which may have `*`.
+/// The threads and objects of a name, which may have `*`, or of a handle that is no name.
 pub struct Waiters {
     threads: Vec<bool>,
     objects: Vec<bool>,
@@ -16,10 +17,17 @@ impl Waiters {
     pub fn new(trace: &Trace, names: &Names<'_, '_>, name: &str) -> Self {
         let is_thread =
             |thread: usize| glob(name, names.role(names.role_of(thread))) || glob(name, &trace.threads.name[thread]);
-        Self {
-            threads: (0..trace.threads.tid.len()).map(is_thread).collect(),
-            objects: trace.objects.name.iter().map(|object| glob(name, object)).collect(),
+        let mut threads: Vec<bool> = (0..trace.threads.tid.len()).map(is_thread).collect();
+        let mut objects: Vec<bool> = trace.objects.name.iter().map(|object| glob(name, object)).collect();
+        if !threads.iter().chain(&objects).any(|it| *it) {
+            if let HandleMeaning::Row(row) = thread_named(trace, name) {
+                threads[row] = true;
+            }
+            if let HandleMeaning::Row(row) = object_named(trace, name) {
+                objects[row] = true;
+            }
         }
+        Self { threads, objects }
     }
 
     /// Whether there are none.

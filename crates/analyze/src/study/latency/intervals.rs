@@ -38,11 +38,19 @@ impl IntervalId {
         self.kind
     }
 
+    /// Its short name, which is no handle of an object or a thread.
+    pub fn handle(self) -> String {
+        format!("{HANDLE}{self}")
+    }
+
     /// Its row: of `tasks`, else of the events off the CPU.
     pub fn row(self) -> usize {
         self.row
     }
 }
+
+/// Where a handle of an interval begins.
+const HANDLE: char = 'o';
 
 const LETTERS: [(Kind, char); 3] = [(Kind::Task, 't'), (Kind::WakeUp, 'r'), (Kind::Wait, 'w')];
 
@@ -56,7 +64,9 @@ impl fmt::Display for IntervalId {
 impl FromStr for IntervalId {
     type Err = ();
 
+    /// The interval of an id, or of a handle.
     fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.strip_prefix(HANDLE).unwrap_or(text);
         let found = LETTERS.iter().find_map(|(kind, letter)| Some((*kind, text.strip_prefix(*letter)?)));
         let (kind, row) = found.ok_or(())?;
         Ok(Self { kind, row: row.parse().map_err(|_| ())? })
