@@ -4,6 +4,7 @@ mod causes;
 mod ends;
 mod full_queues;
 mod holders;
+mod idle_holders;
 pub mod laws;
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ const THREADS_PER_LIFE: f64 = 2.0;
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
-    let lock = lock_of_most(names, root, chains);
+    let lock = lock_of_most(names, root, chains).filter(|_| !root.is_of_the_end());
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
@@ -114,7 +114,8 @@ fn of_others_work(
     }
 }
 
-/// The first workers along the largest chain that were never without work while others waited for them.
+/// The first workers along the largest chain that were never without work while others waited for them; of several that always
+/// had work the last ones, for which those before them wait.
 fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Option<Sentence> {
     let (names, (largest, ns)) = (&explanation.names, chains.first()?);
     let askers = root.askers(largest);
@@ -131,8 +132,10 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
         place: root.place(),
         sleep: root.cause.kind == CauseKind::Slept,
     };
-    let mut workers = on_the_way.chain([last]).filter(|workers| workers.role != first.role);
-    workers.find_map(|workers| too_few(explanation, root, workers))
+    let workers = on_the_way.chain([last]).filter(|workers| workers.role != first.role);
+    let found: Vec<(f64, Sentence)> = workers.filter_map(|workers| too_few(explanation, root, workers)).collect();
+    let busiest = found.iter().rposition(|(idle, _)| *idle < ALWAYS_BUSY).unwrap_or(0);
+    found.into_iter().nth(busiest).map(|(_, advice)| advice)
 }
 
 /// Threads that work for others.
@@ -146,8 +149,8 @@ struct Workers {
     sleep: bool,
 }
 
-/// What to do if the workers were never without work.
-fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers) -> Option<Sentence> {
+/// What to do if the workers were never without work; and the part of their lives in which they were.
+fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers) -> Option<(f64, Sentence)> {
     let account: &Account = explanation.accounts.get(&workers.role)?;
     let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
     // A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
@@ -158,12 +161,13 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
     let is_their_work = (2.0 * root.wall_ns as f64) * threads >= life_ns;
     (account.idle_ns > 0 && stay && is_small && is_their_work).then(|| {
-        say!(
+        let advice = say!(
             ADVICE_POOL,
             threads = account.threads,
             who = explanation.names.role(workers.role),
             idle = Word::Share(idle),
             place = workers.place,
-        )
+        );
+        (idle, advice)
     })
 }

@@ -157,9 +157,7 @@ fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,
 /// or a wait for an answer. The program's end waited for it, whoever was without work meanwhile.
 fn on_path_alone(root: &RootCause) -> u64 {
-    use CauseKind::{Device, IoQuota, MemoryLimit, Slept, TimedOut};
-    let is_pause = matches!(root.cause.kind, Slept | TimedOut | Device | IoQuota | MemoryLimit);
-    if is_pause || root.is_awaited { root.path_ns } else { 0 }
+    if root.cause.kind.is_pause() || root.is_awaited { root.path_ns } else { 0 }
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.

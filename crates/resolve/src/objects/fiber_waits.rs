@@ -117,6 +117,8 @@ mod tests {
             "os.(*File).Write",
         ];
         assert_eq!(wait(&[&write[..], &["log.(*Logger).output", "main.f"]].concat()), (Stream, "Full pipe", 0));
+        assert_eq!(wait(&["runtime.selectgo", "database/sql.(*DB).conn"]), (Semaphore, "Connection pool", 0));
+        assert_eq!(wait(&["runtime.selectgo", "database/sql.(*DB).connectionOpener"]), (Channel, "Select", 0));
         let poll =
             ["runtime.gopark", "runtime.netpollblock", "internal/poll.runtime_pollWait", "internal/poll.(*FD).Read"];
         assert_eq!(wait(&poll), (Socket, "Socket", 0));

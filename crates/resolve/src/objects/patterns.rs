@@ -282,7 +282,9 @@ impl Pattern {
 fn name_matches(name: &str, function: &str) -> bool {
     // `<std::sys::sync::mutex::futex::Mutex>::lock` is how Rust writes methods.
     let function = if name.starts_with('<') { function } else { function.trim_start_matches('<') };
-    match name.split_once('*') {
+    // The star of `(*DB)` is Go's.
+    let star = name.match_indices('*').find(|(at, _)| !name[..*at].ends_with('(')).map(|(at, _)| at);
+    match star.map(|at| (&name[..at], &name[at + 1..])) {
         None => function == name || function.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '.', '@'])),
         Some((prefix, "")) => function.starts_with(prefix),
         Some((prefix, rest)) => {

@@ -12,8 +12,8 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::without_count;
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_full_pipe, is_internal, is_needed, is_of_event_loop,
-    parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
+    is_of_event_loop, parks_threads, serves,
 };
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -263,6 +263,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
             ObjectType::Channel if sends(self.trace, key.stack()) => return Known(Demand),
             ObjectType::Stream if is_full_pipe(name) => return Known(Demand),
+            ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
             kind if is_needed(kind) => return Known(Demand),
             _ => {}
         }
@@ -380,7 +381,9 @@ impl<'n, 't> Classes<'n, 't> {
     pub fn ended_by(&self, thread: usize, row: usize) -> usize {
         let events = self.trace.events();
         let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
-        if Outcome::from_code(key.outcome()) != Outcome::TimedOut || !key.object().is_some() {
+        // A signal breaks a wait off that goes on behind its handler.
+        let is_broken_off = matches!(Outcome::from_code(key.outcome()), Outcome::TimedOut | Outcome::Interrupted);
+        if !is_broken_off || !key.object().is_some() {
             return row;
         }
         let mut last = row;

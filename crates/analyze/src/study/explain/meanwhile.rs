@@ -63,7 +63,8 @@ impl Waits {
 /// end; none where it did not.
 pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
     let sleeps = cause.kind == CauseKind::Slept;
-    if !(sleeps || cause.kind == CauseKind::Unknown) || trace.events().off_cpu.end() > MOST_ROWS {
+    let is_open = sleeps || matches!(cause.kind, CauseKind::Unknown | CauseKind::Network);
+    if !is_open || trace.events().off_cpu.end() > MOST_ROWS {
         return None;
     }
     let waits = longest_waits(trace, names, cause).filter(|waits| !sleeps || waits.are_polls())?;

@@ -178,7 +178,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
 fn look_beside<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
-    let is_unseen = |root: &RootCause| root.cause.kind == CauseKind::Unknown;
+    // What a runtime's poller was told may have been this program's own.
+    let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let of_fibers = names.are_of_sampled_fibers();
     let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
     let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || (of_fibers && is_unseen(root));

@@ -190,6 +190,7 @@ impl<'f, 't> Names<'f, 't> {
         let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
         match kinds.next() {
             _ if !self.is_lock(label, place) => Contention::None,
+            Some(ObjectType::WaitGroup) => Contention::None,
             Some(ObjectType::Gil) => Contention::Gil,
             Some(ObjectType::KernelLock) if self.label(label).ends_with(MMAP_LOCK) => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
@@ -210,6 +211,13 @@ impl<'f, 't> Names<'f, 't> {
         };
         let found = || objects.name.iter().zip(&objects.kind).filter_map(named_after).collect();
         self.sleep_functions.get_or_init(found).contains(function)
+    }
+
+    /// Whether somebody holds what has the label while others wait for it.
+    pub fn is_held(&self, label: LabelId) -> bool {
+        use ObjectType::{FileLock, Mutex, RwLock, SpinLock};
+        let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));
+        matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock))
     }
 
     /// Whether what has the label is a pipe that has no room.

@@ -31,6 +31,10 @@ pub fn function_at(at: &str) -> &str {
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
 const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
+/// Where sources of a runtime's own library are, though they are in no file.
+const RUNTIME_SOURCES: &str = "node:";
+/// Programs that run others' scripts: what is compiled into their files is a library to these.
+const INTERPRETERS: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
 /// Functions of a path that are kept, the outermost and the innermost ones.
@@ -104,7 +108,10 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
 fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let Some(frame) = stacks.frame(stack) else { return true };
     let function = &trace.frames.function[frame];
-    LIBRARIES.iter().any(|folder| module(trace, frame).starts_with(folder))
+    let file = module(trace, frame).rsplit('/').next().unwrap_or_default();
+    trace.frames.file[frame].starts_with(RUNTIME_SOURCES)
+        || INTERPRETERS.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
+        || LIBRARIES.iter().any(|folder| module(trace, frame).starts_with(folder))
         || RUNTIMES.iter().any(|start| function.starts_with(start))
 }
 

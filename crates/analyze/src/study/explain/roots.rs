@@ -13,6 +13,8 @@ use crate::study::explain::places::function_at;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
 
+/// So many times longer than others did the program's end wait for what is the end's cause alone.
+const MUCH_LONGER: u64 = 10;
 /// Chains of a root cause, the longest first, at most.
 const CHAINS: usize = 8;
 
@@ -42,9 +44,10 @@ pub struct RootCause {
 }
 
 impl RootCause {
-    /// Whether the program's end waited for it, and nobody else was delayed.
+    /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
-        self.wait_ns == 0 || self.cause.no_work
+        let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns / MUCH_LONGER;
+        self.wait_ns == 0 || self.cause.no_work || hardly
     }
 
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.

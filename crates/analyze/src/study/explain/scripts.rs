@@ -12,6 +12,8 @@ const INTERPRETERS: &[&str] =
 const WITH_WORD: &[&str] = &["-cp", "-classpath", "--class-path", "-X", "-W", "-r", "--require", "--import", "-I"];
 /// Options after which the program comes.
 const BEFORE_PROGRAM: &[&str] = &["-m", "-jar"];
+/// Letters of a word that says what a script does.
+const LONGEST_ROLE: usize = 12;
 /// Scripts of one name of processes that are told apart; of more each is a piece of the same work.
 const MOST: usize = 8;
 
@@ -24,7 +26,7 @@ pub fn scripts(trace: &Trace) -> Vec<Option<String>> {
         let of_parent = parent.filter(|parent| processes.executable[*parent] == processes.executable[row]);
         scripts.push(match of_parent {
             Some(parent) if command.is_empty() => scripts[parent].clone(),
-            _ => script_of(command).map(str::to_owned),
+            _ => script_of(command),
         });
     }
     let mut of_name: HashMap<&str, HashSet<&str>> = HashMap::new();
@@ -37,7 +39,7 @@ pub fn scripts(trace: &Trace) -> Vec<Option<String>> {
 }
 
 /// `server.py` of `/usr/bin/python3 -u /srv/server.py --port 80`; none of what is no interpreter.
-fn script_of(command: &str) -> Option<&str> {
+fn script_of(command: &str) -> Option<String> {
     let mut words = command.split_whitespace();
     let program = file_name(words.next()?);
     if !INTERPRETERS.iter().any(|interpreter| program.starts_with(interpreter)) {
@@ -45,14 +47,23 @@ fn script_of(command: &str) -> Option<&str> {
     }
     while let Some(word) = words.next() {
         match word {
-            _ if BEFORE_PROGRAM.contains(&word) => return words.next().map(file_name),
+            _ if BEFORE_PROGRAM.contains(&word) => return words.next().map(|script| with_role(script, words.next())),
             _ if WITH_WORD.contains(&word) => drop(words.next()),
             "-c" | "-e" | "-" => return None,
             _ if word.starts_with('-') => {}
-            _ => return Some(file_name(word)),
+            _ => return Some(with_role(word, words.next())),
         }
     }
     None
+}
+
+/// A script, and the word behind it where that says what it does: `shop.py web` is no `shop.py batch`, but a number counts workers.
+fn with_role(script: &str, next: Option<&str>) -> String {
+    let is_role = |word: &&str| word.len() <= LONGEST_ROLE && word.chars().all(|letter| letter.is_ascii_lowercase());
+    match next.filter(is_role) {
+        Some(role) => format!("{} {role}", file_name(script)),
+        None => file_name(script).to_owned(),
+    }
 }
 
 fn file_name(path: &str) -> &str {
@@ -68,6 +79,8 @@ mod tests {
         for (command, script) in [
             ("/usr/bin/python3 -u /srv/server.py --port 80", Some("server.py")),
             ("python -m gunicorn shop:app", Some("gunicorn")),
+            ("python /srv/shop.py web --port 80", Some("shop.py web")),
+            ("python /srv/shop.py 3", Some("shop.py")),
             ("node --max-old-space-size=400 --require ./trace.js app.js", Some("app.js")),
             ("/opt/java/bin/java -Xmx1g -cp /srv/lib shop.Main", Some("shop.Main")),
             ("java -jar /srv/shop.jar", Some("shop.jar")),
@@ -76,7 +89,7 @@ mod tests {
             ("gzip a.txt", None),
             ("", None),
         ] {
-            assert_eq!(script_of(command), script, "{command}");
+            assert_eq!(script_of(command).as_deref(), script, "{command}");
         }
     }
 }

@@ -100,6 +100,11 @@ impl CauseKind {
         }
     }
 
+    /// Whether it is what a program would not do if it had anything to do.
+    pub fn is_pause(self) -> bool {
+        matches!(self, Self::Slept | Self::TimedOut | Self::Device | Self::IoQuota | Self::MemoryLimit)
+    }
+
     /// Whether nothing was done meanwhile, here or elsewhere: behind a thread without work it is nobody's delay.
     pub fn is_passive(self) -> bool {
         matches!(self, Self::Slept | Self::TimedOut | Self::Unfinished | Self::Timer | Self::Interrupt | Self::Unknown)
@@ -205,6 +210,11 @@ const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
 pub fn is_internal(name: &str) -> bool {
     let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
     members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
+}
+
+/// Whether it is a pool of connections: whoever waits there needs one.
+pub fn is_connection_pool(name: &str) -> bool {
+    name.starts_with("Connection pool")
 }
 
 /// Whether it is a pipe that has no room: whoever writes is held up, until its reader reads.

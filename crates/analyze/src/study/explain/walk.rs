@@ -312,7 +312,13 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             _ => {
                 let idle = self.classes.idleness(thread, row, key);
                 let mut below = Askers::default();
-                askers.iter().for_each(|(node, waits)| below.add(self.chains.below(node, facts.link, idle), waits));
+                for (node, waits) in askers.iter() {
+                    // Whoever holds a lock has it whatever he waits for.
+                    let link = self.chains.node(node).link;
+                    let holds = link.is_some_and(|link| self.names.is_held(link.label));
+                    let idle = if holds { Idleness::Busy } else { idle };
+                    below.add(self.chains.below(node, facts.link, idle), waits);
+                }
                 below
             }
         };
