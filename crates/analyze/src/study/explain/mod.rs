@@ -19,6 +19,7 @@ mod key_facts;
 mod library_sleeps;
 mod meanwhile;
 mod names;
+mod outside;
 mod paced_waits;
 mod places;
 mod recent_rows;

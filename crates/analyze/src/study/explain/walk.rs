@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use dwell_model::{CallKind, ObjectType, Outcome, StackId, Syscall, WakerKind};
+use dwell_model::{ObjectType, Outcome, StackId};
 use dwell_store::Trace;
 use dwell_work::stop;
 use smallvec::SmallVec;
@@ -25,6 +25,7 @@ use crate::study::explain::found::FoundCauses;
 use crate::study::explain::gil_turns::GilTurns;
 use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
+use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
@@ -363,7 +364,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
         }
         if waker.is_none() && holder.is_none() {
-            return self.book(&askers, (self.ended_from_outside(key, kind), thread), row, (from, to));
+            return self.book(&askers, (ended_from_outside(self.trace, key, kind), thread), row, (from, to));
         }
         let mut cut = from;
         if let Some(holder) = holder.filter(|holder| Some(*holder) != waker) {
@@ -375,28 +376,6 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
         if let Some(waker) = waker.filter(|_| to > cut) {
             self.window(waker, (cut, to), askers, hops);
-        }
-    }
-
-    /// What ended the waits of a key that no thread of the program ended.
-    fn ended_from_outside(&self, key: u32, kind: ObjectType) -> CauseKind {
-        let key = self.trace.events().key(key);
-        // A file system has threads of its own that write.
-        let flushes = key.syscall() >= 0 && Syscall::kind_of(key.syscall()) == CallKind::FileSync;
-        match WakerKind::from_code(key.waker_kind()) {
-            WakerKind::OtherThread if flushes => CauseKind::Device,
-            WakerKind::OtherThread => CauseKind::Outside,
-            // What tells a runtime's poller is called the network.
-            WakerKind::Network if kind == ObjectType::Stream => CauseKind::Unknown,
-            WakerKind::Network => CauseKind::Network,
-            WakerKind::Timer => CauseKind::Timer,
-            WakerKind::IoQuota => CauseKind::IoQuota,
-            WakerKind::MemoryLimit => CauseKind::MemoryLimit,
-            WakerKind::Interrupt if flushes || matches!(kind, ObjectType::PageFault | ObjectType::BlockIo) => {
-                CauseKind::Device
-            }
-            WakerKind::Interrupt => CauseKind::Interrupt,
-            _ => CauseKind::Unknown,
         }
     }
 
