@@ -94,8 +94,8 @@ describe.skipIf(skipped)('numbers', () => {
     const { rows } = report<{ rows: Row[] }>('r000th', 'blame queue_lock', '--limit', '200');
     await screen().open('r=r000th&tab=blame&object=queue_lock');
     const shown = await screen().rows('Blame');
-    expect(shown.map(([name, role, ns]) => [name, role, ns])).toEqual(
-      rows.map(({ name, role, wait_ns }) => [name, role, duration(Number(wait_ns))]),
+    expect(shown.map(([name, handle, role, ns]) => [name, handle, role, ns])).toEqual(
+      rows.map(({ name, handle, role, wait_ns }) => [name, handle ?? '', role, duration(Number(wait_ns))]),
     );
   });
 
@@ -140,7 +140,7 @@ describe.skipIf(skipped)('numbers', () => {
     expect(rows[0]?.wait_ns).not.toBe(whole.rows[0]?.wait_ns);
     await screen().open(`r=r000th&tab=objects&filter=thread%3Dworker-1&range=${from}-${to}`);
     const shown = await screen().rows('Sync Objects');
-    expect(shown.map(([object, , waits]) => [object, waits])).toEqual(
+    expect(shown.map(([object, , , waits]) => [object, waits])).toEqual(
       rows.map(({ object, wait_count }) => [object, count(Number(wait_count))]),
     );
   });

@@ -193,7 +193,7 @@ describe.skipIf(skipped)('state', () => {
       return page.evaluate(() => navigator.clipboard.readText());
     };
     expect(await copied('Copy as text')).toMatch(/^Sync Object\t.*\n/);
-    expect(await copied('Copy as CSV')).toMatch(/^object,type,.*\r\nqueue_lock,mutex,\d+/m);
+    expect(await copied('Copy as CSV')).toMatch(/^object,handle,type,.*\r\nqueue_lock,w\d+,mutex,\d+/m);
     expect(await copied('Copy link')).toBe(page.url());
   });
 
