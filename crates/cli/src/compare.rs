@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use dwell_analyze::compare::{Limit, Verdict, compare};
+use dwell_analyze::compare::{Verdict, compare};
 use dwell_analyze::{Fold, Level};
 use dwell_model::Unit;
 use dwell_store::ResultFolder;
@@ -11,6 +11,7 @@ use dwell_view::{Prose, json};
 use crate::args::{CompareArgs, Format, GateArg};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::reading::Reading;
+use crate::text::limits::limit_of;
 use crate::text::style::Style;
 use crate::text::units;
 use crate::{csv, output, terminal, text};
@@ -64,12 +65,7 @@ fn sentence(gate: &GateArg, verdict: &Verdict) -> String {
     };
     let what = gate.gate.metric.map_or("Elapsed Time", |metric| metric.title);
     let of = gate.gate.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-    let base = match gate.gate.limit {
-        Limit::GrowthBy(part) => format!(", {} + {}", amount(verdict.first), units::percent(part)),
-        Limit::MoreBy(more) => format!(", {} + {}", amount(verdict.first), amount(more)),
-        Limit::Share(part) => format!(", {} of the total", units::percent(part)),
-        Limit::Above(_) => String::new(),
-    };
+    let base = limit_of(gate.gate.limit, verdict.first, amount);
     let kept = if verdict.holds() { "kept" } else { "exceeded" };
     let unknown = if is_unknown(gate, verdict) { "; neither result has this name" } else { "" };
     let (now, limit) = (amount(verdict.second), amount(verdict.limit));

@@ -103,7 +103,7 @@ impl ExampleHeap {
 }
 
 impl HeapMemory for ExampleHeap {
-    fn read(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
+    fn bytes_at(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
         let start = usize::try_from(address.checked_sub(BASE)?).ok()?;
         self.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
     }

@@ -3,7 +3,7 @@
 /// The memory of a process.
 pub trait HeapMemory {
     /// The `length` bytes at an address; `None` where they are not all there.
-    fn read(&mut self, address: u64, length: usize) -> Option<Vec<u8>>;
+    fn bytes_at(&mut self, address: u64, length: usize) -> Option<Vec<u8>>;
 }
 
 /// Bit by which a value tells that it is the address of an object, and no small integer: V8 adds 1 to addresses.
@@ -23,17 +23,17 @@ pub fn small_integer(value: u64) -> Option<i32> {
 
 /// The word at an address.
 pub fn word_at(memory: &mut impl HeapMemory, address: u64) -> Option<u64> {
-    words(&memory.read(address, 8)?).next()
+    words(&memory.bytes_at(address, 8)?).next()
 }
 
 /// The 32 bits at an address.
 pub fn number_at(memory: &mut impl HeapMemory, address: u64) -> Option<u32> {
-    Some(u32::from_le_bytes(memory.read(address, 4)?.try_into().ok()?))
+    Some(u32::from_le_bytes(memory.bytes_at(address, 4)?.try_into().ok()?))
 }
 
 /// The 16 bits at an address.
 pub fn short_at(memory: &mut impl HeapMemory, address: u64) -> Option<u16> {
-    Some(u16::from_le_bytes(memory.read(address, 2)?.try_into().ok()?))
+    Some(u16::from_le_bytes(memory.bytes_at(address, 2)?.try_into().ok()?))
 }
 
 /// The words of some bytes.

@@ -31,7 +31,7 @@ pub struct ScopeInfo {
 pub fn scope_info(memory: &mut impl HeapMemory, layout: &Layout, at: u64) -> Option<ScopeInfo> {
     // Map, then the fields. It may end before the last of them, and what follows it is no part of it.
     let count = 1 + FIXED + 2;
-    let head: Vec<u64> = words(&memory.read(at, 8 * count)?).skip(1).collect();
+    let head: Vec<u64> = words(&memory.bytes_at(at, 8 * count)?).skip(1).collect();
     let variables = usize::try_from(small_integer(*head.get(FIXED - 1)?)?).ok()?;
     let early = span(head.get(FIXED..)?);
     let names_at = if early.is_some() { FIXED + 2 } else { FIXED };
@@ -40,7 +40,7 @@ pub fn scope_info(memory: &mut impl HeapMemory, layout: &Layout, at: u64) -> Opt
         _ => names_at + 1 + variables,
     };
     let behind_at = at.checked_add(8 * (1 + behind as u64))?;
-    let rest = (1..=LOOKED_AT).rev().find_map(|fields| memory.read(behind_at, 8 * fields))?;
+    let rest = (1..=LOOKED_AT).rev().find_map(|fields| memory.bytes_at(behind_at, 8 * fields))?;
     let rest: Vec<u64> = words(&rest).collect();
     // Something about its class may come first, an inferred name behind the own one and its slot.
     let mut strings =

@@ -61,8 +61,8 @@ fn characters_at(
         return Some(Vec::new());
     }
     if kind & layout.encoding_mask == layout.one_byte {
-        return Some(memory.read(at, length)?.into_iter().map(u16::from).collect());
+        return Some(memory.bytes_at(at, length)?.into_iter().map(u16::from).collect());
     }
-    let bytes = memory.read(at, 2 * length)?;
+    let bytes = memory.bytes_at(at, 2 * length)?;
     Some(bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two)).collect())
 }

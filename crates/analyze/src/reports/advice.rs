@@ -18,7 +18,7 @@ const THREADS_PER_LIFE: f64 = 2.0;
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
-    let lock = lock_of_most(names, root, chains).filter(|_| !root.is_of_the_end());
+    let lock = lock_of_most(names, root, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));

@@ -388,8 +388,12 @@ fn awaited_handle(
     object_handle(fold.trace, explanation.names.object(first.label)?)
 }
 
-/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.
+/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work. None of
+/// what the program's end waited for.
 fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
+    if root.is_of_the_end() {
+        return Vec::new();
+    }
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
     let largest_ns = chains.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
     let is_contended = |(chain, ns): &(Vec<Link>, u64)| {

@@ -11,7 +11,7 @@ const QUEUE_DEPTH: usize = 16;
 /// What functions of queues are called that hand something over …
 #[rustfmt::skip]
 const GIVES: &[&str] = &[
-    "put", "send", "push", "push_back", "offer", "enqueue", "emplace", "blocking_send", "blockingWrite", "put_nowait",
+    "put", "send", "push", "push_back", "offer", "enqueue", "emplace", "blocking_send", "blockingWrite",
 ];
 /// … and that take it.
 #[rustfmt::skip]

@@ -128,10 +128,11 @@ impl EventSink {
         self.javascript.saw(tgid, frames, time_ns);
     }
 
-    /// Process `tgid` runs another program, or none: the code that it made is gone.
-    pub fn forget_code(&mut self, tgid: u32) {
+    /// Process `tgid` runs another program, or none: the code that it made and its sets of descriptors are gone.
+    pub fn forget_program(&mut self, tgid: u32) {
         self.java_code.forget(tgid);
         self.javascript.forget(tgid);
+        self.epoll_sets.forget(tgid);
     }
 
     /// Process maps a file whose code may interpret or compile.

@@ -53,7 +53,7 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
                 let is_still = ProcessLifetimes::is_still(pid, time_ns);
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
-                drained.forget_code(pid);
+                drained.forget_program(pid);
                 if is_still {
                     drained.javascript.runs(pid, time_ns);
                 }
@@ -103,7 +103,7 @@ fn end_process(
     unwinding.forget_process(tgid, time_ns != u64::MAX)?;
     keeper.exit(tgid, time_ns.min(monotonic_ns()));
     drained.fault_places.forget(tgid);
-    drained.forget_code(tgid);
+    drained.forget_program(tgid);
     drained.own.iter_mut().for_each(|own| own.forget(tgid));
     drained.ended_programs.push((tgid, time_ns));
     Ok(())

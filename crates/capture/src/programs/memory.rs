@@ -3,6 +3,7 @@
 
 use dwell_goroutines::{MemoryStretch, StretchReader};
 use dwell_hotspot::RemoteMemory;
+use dwell_v8::HeapMemory;
 
 /// Stretches of one call, the kernel's limit.
 const STRETCHES_AT_ONCE: usize = libc::UIO_MAXIOV as usize;
@@ -15,13 +16,6 @@ pub struct ProcessMemory {
 }
 
 impl ProcessMemory {
-    /// The `length` bytes at an address; `None` where they are not all there.
-    pub fn read_piece(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; length.min(MOST_BYTES)];
-        let is_whole = length <= MOST_BYTES && self.read(&[MemoryStretch { address, length }], &mut bytes) == length;
-        is_whole.then_some(bytes)
-    }
-
     /// Of process `pid`; `None` where that is no process id.
     pub fn of(pid: u32) -> Option<Self> {
         i32::try_from(pid).ok().map(|pid| Self { pid })
@@ -43,6 +37,15 @@ impl StretchReader for ProcessMemory {
             libc::process_vm_readv(self.pid, &raw const local, 1, remote.as_ptr(), remote.len() as libc::c_ulong, 0)
         };
         usize::try_from(read).unwrap_or(0)
+    }
+}
+
+impl HeapMemory for ProcessMemory {
+    fn bytes_at(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length.min(MOST_BYTES)];
+        let piece = [MemoryStretch { address, length }];
+        let is_whole = length <= MOST_BYTES && self.read(&piece, &mut bytes) == length;
+        is_whole.then_some(bytes)
     }
 }
 

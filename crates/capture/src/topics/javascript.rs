@@ -4,17 +4,15 @@
 //! It does not understand V8's structures: the crate v8 does.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use dwell_model::losses;
-use dwell_probes::exported_addresses;
 use dwell_store::{Folder, KeptFile};
-use dwell_v8::{Addresses, FunctionReader, HeapMemory, Layout, chosen_exports, export_names};
+use dwell_v8::{Addresses, FunctionReader, Layout, chosen_exports, export_names};
 
 use super::code_log::CodeLog;
+use super::exported_by_mapping::exported_by;
 use super::interpreted::InterpretedFunctions;
+use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
@@ -23,6 +21,8 @@ use crate::stacks::unwinding::Unwinding;
 
 /// Processes that are read at most.
 const MOST_ENGINES: usize = 256;
+/// So long after its file was mapped the description of the heap may still be missing: the loader fills it.
+const BEGINS_NS: u64 = 5_000_000_000;
 /// How the names of files with V8 in them begin.
 const FILES: &[&str] = &["node", "libnode", "deno", "electron"];
 
@@ -49,11 +49,16 @@ impl JavaScript {
     /// A file was mapped executable into a recorded process.
     pub fn mapped(&mut self, mapping: &Mapping) {
         let pid = mapping.header.h.tid;
-        if !may_have_v8(&mapping.path) || self.engines.len() >= MOST_ENGINES || self.engines.contains_key(&pid) {
+        if !may_have_v8(&mapping.path) || self.engines.contains_key(&pid) {
+            return;
+        }
+        if self.engines.len() >= MOST_ENGINES {
+            self.lost += 1;
             return;
         }
         // A program with such a name may have no V8, or one that does not describe itself.
-        if let Some((addresses, memory)) = exports_of(mapping).zip(ProcessMemory::of(pid)) {
+        let found = exported_by(mapping, &export_names()).ok().and_then(|found| chosen_exports(&found).ok());
+        if let Some((addresses, memory)) = found.zip(ProcessMemory::of(pid)) {
             let functions = InterpretedFunctions::default();
             let mapped_ns = mapping.header.h.time_ns;
             self.engines.insert(pid, Engine { memory, addresses, reader: None, functions, log: None, mapped_ns });
@@ -88,16 +93,20 @@ impl JavaScript {
     /// Names the functions that stacks showed, writes them into the result's folder of modules, and makes processes known to
     /// whoever walks stacks.
     pub fn read(&mut self, modules: &Folder, unwinding: &mut Unwinding) -> Result<()> {
+        let mut given_up = Vec::new();
         for (&pid, engine) in &mut self.engines {
-            if engine.reader.is_none()
-                && let Some(layout) = Layout::read(&mut engine.memory, &engine.addresses)
-            {
-                unwinding.set_javascript(pid, layout.shared)?;
-                engine.reader = Some(FunctionReader::new(layout));
+            let offset = engine.begin();
+            if let Some(offset) = offset {
+                unwinding.set_javascript(pid, offset)?;
             }
-            if engine.name_functions(pid, modules).is_err() {
-                self.lost += 1;
+            let is_late = engine.reader.is_none() && monotonic_ns() > engine.mapped_ns.saturating_add(BEGINS_NS);
+            if is_late || engine.name_functions(pid, modules).is_err() {
+                given_up.push(pid);
             }
+        }
+        for pid in given_up {
+            self.lost += 1;
+            self.forget(pid);
         }
         Ok(())
     }
@@ -110,6 +119,16 @@ impl JavaScript {
 }
 
 impl Engine {
+    /// Reads how the heap is laid out, once that is there. Returns where a function's description lies, when it is known first.
+    fn begin(&mut self) -> Option<u32> {
+        if self.reader.is_some() {
+            return None;
+        }
+        let layout = Layout::read(&mut self.memory, &self.addresses)?;
+        self.reader = Some(FunctionReader::new(layout));
+        Some(layout.shared)
+    }
+
     fn name_functions(&mut self, pid: u32, modules: &Folder) -> std::io::Result<()> {
         let Some(reader) = self.reader.as_mut().filter(|_| self.functions.are_waiting()) else { return Ok(()) };
         let memory = &mut self.memory;
@@ -128,27 +147,8 @@ impl Engine {
     }
 }
 
-impl HeapMemory for ProcessMemory {
-    fn read(&mut self, address: u64, length: usize) -> Option<Vec<u8>> {
-        self.read_piece(address, length)
-    }
-}
-
 fn may_have_v8(path: &[u8]) -> bool {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     FILES.iter().any(|file| name.starts_with(file.as_bytes()))
-}
-
-/// The addresses of what a file with V8 exports, in its process.
-fn exports_of(mapping: &Mapping) -> Option<Addresses> {
-    let header = &mapping.header;
-    let (pid, start, end) = (header.h.tid, header.start, header.start.saturating_add(header.length));
-    let path = Path::new(OsStr::from_bytes(&mapping.path));
-    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-    let seen = Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(Path::new("")));
-    let found = [mapped.as_path(), seen.as_path(), path];
-    let names = export_names();
-    let found = found.iter().find_map(|path| exported_addresses(path, &names, start, header.file_offset).ok())?;
-    chosen_exports(&found).ok()
 }

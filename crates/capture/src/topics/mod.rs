@@ -5,6 +5,7 @@
 mod code_log;
 pub mod edges;
 pub mod event_counts;
+mod exported_by_mapping;
 pub mod fault_places;
 pub mod goroutines;
 mod interpreted;

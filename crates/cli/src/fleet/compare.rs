@@ -11,6 +11,7 @@ use super::shown;
 use super::store::{OpenedStore, views};
 use crate::args::{FLEET_NAMES, FleetCompareArgs, FleetGate, Format};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
+use crate::text::limits::limit_of;
 use crate::text::units;
 use crate::{output, terminal};
 
@@ -146,12 +147,7 @@ impl FleetVerdict<'_> {
         };
         let what = if self.gate.is_count { "Wait Count" } else { "Wait Time" };
         let of = self.gate.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-        let base = match self.gate.limit {
-            Limit::GrowthBy(part) => format!(", {} + {}", amount(self.first), units::percent(part)),
-            Limit::MoreBy(more) => format!(", {} + {}", amount(self.first), amount(more)),
-            Limit::Share(part) => format!(", {} of the total", units::percent(part)),
-            Limit::Above(_) => String::new(),
-        };
+        let base = limit_of(self.gate.limit, self.first, amount);
         let kept = if self.holds() { "kept" } else { "exceeded" };
         let unknown = if self.is_unknown { "; no row has this name" } else { "" };
         let (now, limit) = (amount(self.second), amount(self.limit));

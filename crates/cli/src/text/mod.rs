@@ -8,6 +8,7 @@ mod body;
 mod cards;
 pub mod digest;
 mod explanation;
+pub mod limits;
 mod notes;
 pub mod source;
 pub mod style;

@@ -2,7 +2,9 @@
 //! one for work, but a program that ends by itself after it had asked for something.
 //! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
 
-use dwell_model::{ObjectType, Outcome};
+use std::collections::HashSet;
+
+use dwell_model::{ObjectId, ObjectType, Outcome};
 use dwell_store::{Table, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
@@ -29,8 +31,9 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &Names<'_, '_>,
         return false;
     }
     let (objects, off) = (names.objects(cause.label), &trace.off_cpu);
+    let is_for: HashSet<ObjectId> = objects.iter().copied().collect();
     let mut called = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?)).map(String::as_str);
-    let waits = || (0..off.len()).filter(|&row| objects.contains(&off.object[row]) && off.wait_ns[row] > 0);
+    let waits = || (0..off.len()).filter(|&row| is_for.contains(&off.object[row]) && off.wait_ns[row] > 0);
     // Whom a signal ended waited for more work.
     let last = waits().max_by_key(|&row| off.start_ns[row]);
     let is_told_to_end = last.is_some_and(|row| Outcome::from_code(off.outcome[row]) == Outcome::Interrupted);

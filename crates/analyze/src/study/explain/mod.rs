@@ -61,6 +61,8 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::critical_path::last_thread;
 
+/// Of the path to the program's end at least one part in so many is a wait for an answer that is told.
+const AWAITED_PART: u64 = 20;
 /// Causes of which it is told what others did meanwhile.
 const LOOKED_BESIDE: usize = 3;
 
@@ -160,7 +162,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
     let mut causes = root_causes(&names, &chains, found);
-    look_beside(fold, &mut names, &mut causes);
+    look_beside(fold, path_ns, &mut names, &mut causes);
     Explanation {
         causes,
         names,
@@ -178,14 +180,16 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
 }
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
-fn look_beside<'t>(fold: &Fold<'t>, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     // What a runtime's poller was told may have been this program's own.
     let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let of_fibers = names.are_of_sampled_fibers();
     let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
     let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || (of_fibers && is_unseen(root));
     for (number, root) in causes.iter_mut().filter(looked_at).enumerate() {
-        root.is_awaited = root.is_of_the_end() && is_awaited(fold.trace, &fold.stacks, names, root);
+        // It looks at all rows: nobody needs to hear of a small part of the path.
+        let is_much = root.path_ns >= path_ns / AWAITED_PART;
+        root.is_awaited = root.is_of_the_end() && is_much && is_awaited(fold.trace, &fold.stacks, names, root);
         let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
         // A library sleeps for somebody; what the program sleeps for itself is its own pause.
         let is_librarys = || sleep_within(&fold.stacks, names, root).is_some();

@@ -33,8 +33,8 @@ const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap
 const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
 /// Where sources of a runtime's own library are, though they are in no file.
 const RUNTIME_SOURCES: &str = "node:";
-/// Programs that run others' scripts: what is compiled into their files is a library to these.
-const INTERPRETERS: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
+/// Programs that run scripts of JavaScript, to which what is compiled into their files is a library.
+const JAVASCRIPT_ENGINES: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
 /// Functions of a path that are kept, the outermost and the innermost ones.
@@ -110,7 +110,7 @@ fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let function = &trace.frames.function[frame];
     let file = module(trace, frame).rsplit('/').next().unwrap_or_default();
     trace.frames.file[frame].starts_with(RUNTIME_SOURCES)
-        || INTERPRETERS.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
+        || JAVASCRIPT_ENGINES.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
         || LIBRARIES.iter().any(|folder| module(trace, frame).starts_with(folder))
         || RUNTIMES.iter().any(|start| function.starts_with(start))
 }

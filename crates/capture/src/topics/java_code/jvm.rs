@@ -1,12 +1,8 @@
 //! One JVM: when its code is read, and where what was read goes.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use dwell_hotspot::{CodeCache, CodeRegion, EXPORTS, Error as CodeError, Scan};
-use dwell_probes::exported_addresses;
 use dwell_store::raw::wire::SwitchRecord;
 use dwell_store::{Folder, KeptFile};
 use dwell_unwind::Row;
@@ -18,6 +14,7 @@ use crate::clock::monotonic_ns;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
 use crate::topics::code_log::CodeLog;
+use crate::topics::exported_by_mapping::exported_by;
 use crate::topics::interpreted::InterpretedFunctions;
 
 /// Its code is read not sooner than this after the time before …
@@ -177,14 +174,7 @@ impl Jvm {
 
 /// The addresses of what libjvm.so exports, in its process.
 fn exports_of(mapping: &Mapping) -> Result<[u64; EXPORTS.len()], String> {
-    let header = &mapping.header;
-    let (pid, start, end) = (header.h.tid, header.start, header.start.saturating_add(header.length));
-    let path = OsStr::from_bytes(&mapping.path);
-    let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}"));
-    let seen = Path::new(&format!("/proc/{pid}/root")).join(Path::new(path).strip_prefix("/").unwrap_or(Path::new("")));
-    let found = [mapped, seen, PathBuf::from(path)];
-    let found = found.iter().map(|path| exported_addresses(path, &EXPORTS, start, header.file_offset));
-    let found = found.reduce(Result::or).ok_or("it has no file")?.map_err(|error| error.to_string())?;
+    let found = exported_by(mapping, &EXPORTS)?;
     let missing = EXPORTS.iter().zip(&found).find(|(_, address)| address.is_none());
     if let Some((name, _)) = missing {
         return Err(format!("its libjvm.so does not export {name}"));
