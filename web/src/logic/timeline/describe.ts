@@ -67,3 +67,21 @@ export function describeSpan({ type, from, to, task }: Span, types: Info['task_t
 export function taskKindText(kind: string): string {
   return t(`task-kind.${kind}` as TextKey) ?? kind;
 }
+
+/** What a thread did that others waited for, or because of what. */
+export interface Deed {
+  /** Id of the kind of a cause. */
+  kind: string;
+  /** The function; empty for unknown. */
+  place: string;
+  object: string;
+  /** Who had the CPU that it was ready for; empty for unknown. */
+  behind: string;
+}
+
+/** A deed in words. */
+export function deedText({ kind, place, object, behind }: Deed): string {
+  const key = kind === 'run-queue' && behind !== '' && !behind.startsWith('[') ? 'run-queue-behind' : kind;
+  const values = { place: place || t('place.unknown'), object: nameText(object, 'object'), behind };
+  return t(`chain.${key}` as TextKey, values);
+}

@@ -14,11 +14,17 @@ import type { Instant } from '../../state/view-state';
 import { Story } from '../latency/story';
 import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
+import { Selection } from './selection';
 import { useSetting } from './setting';
 
 export function Detail({ interval }: { interval: Resource<IntervalInfo> }) {
   const dispatch = useDispatch();
-  const { picked, task, outlier } = useView(({ picked, task, outlier }) => ({ picked, task, outlier }));
+  const { picked, task, outlier, mark } = useView(({ picked, task, outlier, mark }) => ({
+    picked,
+    task,
+    outlier,
+    mark,
+  }));
   const close = (
     <button
       type="button"
@@ -38,7 +44,8 @@ export function Detail({ interval }: { interval: Resource<IntervalInfo> }) {
         {(picked || task !== null) && close}
       </div>
       <div className="scroll">
-        {!picked && task === null && <p className="message faint">{t('detail.pick')}</p>}
+        {mark && <Selection range={mark} />}
+        {!picked && task === null && !mark && <p className="message faint">{t('detail.pick')}</p>}
         {picked && outlier !== '' && <Story id={outlier} at={picked.at} />}
         {task !== null && <PickedTask task={task} />}
         {picked && interval.error && (

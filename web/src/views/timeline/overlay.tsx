@@ -8,6 +8,7 @@ import { arrowShapes } from '../../logic/timeline/arrows';
 import type { BandRow } from '../../logic/timeline/band';
 import { hitTest } from '../../logic/timeline/hit';
 import { laneBox } from '../../logic/timeline/lanes';
+import { explainRange } from '../../logic/timeline/selection';
 import { xOf } from '../../logic/timeline/viewport';
 import { filterInRange, filterOutRange } from '../../state/actions';
 import { usePreferences } from '../../state/preferences';
@@ -125,10 +126,7 @@ function SelectionMenu({ range }: { range: { from: number; to: number } }) {
       <button type="button" onClick={() => dispatch((state) => filterInRange(state, range))}>
         {t('filter.in.selection')} <kbd>f</kbd>
       </button>
-      <button
-        type="button"
-        onClick={() => dispatch((state) => ({ ...filterInRange(state, range), tab: 'explain', cause: '' }))}
-      >
+      <button type="button" onClick={() => dispatch((state) => explainRange(state, range))}>
         {t('explain.selection')}
       </button>
       <button type="button" onClick={() => dispatch((state) => filterOutRange(state, range))}>
