@@ -244,6 +244,18 @@ sentences! {
     ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
+        "Others wait meanwhile: sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
+        "その間、他のスレッドが待っています。スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
+    ADVICE_HEAP_LOCK = "advice-heap-lock",
+        "All threads share one heap of malloc: allocate less where they run side by side (keep and reuse memory), allow more arenas (MALLOC_ARENA_MAX), or use an allocator with a cache for each thread (jemalloc, mimalloc, tcmalloc).",
+        "すべてのスレッドが malloc の 1 つのヒープを共有しています。並行する処理での割り当てを減らす (再利用)、アリーナを増やす (MALLOC_ARENA_MAX)、またはスレッドごとのキャッシュを持つアロケーター (jemalloc、mimalloc、tcmalloc) を使ってください。";
+    ADVICE_TIME_ZONE_LOCK = "advice-time-zone-lock",
+        "localtime_r, mktime and strftime take one lock of the process: convert times once, keep them in UTC (gmtime_r takes none), or use a library of time zones that has no such lock.",
+        "localtime_r、mktime、strftime はプロセスに 1 つのロックを取ります。時刻の変換を減らす、UTC のまま保持する (gmtime_r はロックを取りません)、またはこのロックのないライブラリーを使ってください。";
+    ADVICE_STREAM_LOCK = "advice-stream-lock",
+        "All threads write to or read from one stream of stdio, one at a time: gather lines and hand them over at once, or let one thread write for all.",
+        "すべてのスレッドが 1 つの stdio ストリームを交替で使っています。行をまとめて渡すか、1 つのスレッドに書かせてください。";
     ADVICE_WAITED_UNDER_LOCK = "advice-waited-under-lock", "Do not wait while others need {label}: take the call out of the locked region, or release it before.",
         "他のスレッドが {label} を必要とする間は待機しないでください。呼び出しをロック区間から出すか、その前に解放します。";
     ADVICE_RAN_UNDER_LOCK = "advice-ran-under-lock", "Do less while holding {label}: move this work out of it, or split the lock.",
@@ -258,8 +270,10 @@ sentences! {
     ADVICE_GIL = "advice-gil",
         "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
         "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
-    ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, and do not wait in it.",
-        "スレッドは {label} で交替しています。1 回の番で行う処理を減らし、その中で待たないでください。";
+    ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, do not wait in it, or let more of them in at once.",
+        "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
+    ADVICE_PERMITS = "advice-permits", "Only a few at a time get past {label}: let more in at once (a larger pool), ask for less, or make {place} faster.",
+        "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_COLLECTED = "advice-collected",
@@ -275,8 +289,8 @@ sentences! {
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
-    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for sleeps and delays in asynchronous code (tokio::time::sleep, asyncio.sleep, setTimeout), first where a lock or a permit is held meanwhile.",
-        "非同期コードの中のスリープと遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, pg_sleep), first where a lock or a permit is held meanwhile.",
+        "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",
@@ -461,39 +475,4 @@ macro_rules! say {
 pub(crate) use say;
 
 #[cfg(test)]
-mod tests {
-    use dwell_view::{Prose, Word};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_sentence_is_its_template_with_the_values() {
-        let took = |waits: u64| {
-            say!(
-                FINE_GRAINED_WAITS,
-                waits = waits,
-                name = "{name} 100 %",
-                each = Word::Ns(8_330_000),
-                queued = Word::Ns(0),
-                share = Word::part(1, 3),
-            )
-        };
-        let text = took(4).to_string();
-        assert!(text.contains("{name} 100 %") && text.contains("8.33 ms") && text.contains("33.3 %"), "{text}");
-        let task = say!(WITHIN_TASK, share = Word::part(0, 0), task = "t");
-        let prose = Prose::from(took(4)).and([task]);
-        assert_eq!(prose.to_string(), format!("{text} 0.0 % of it lies within the task t."));
-        assert_eq!(prose.parts()[1]["values"], json!({ "share": { "share": 0.0 }, "task": { "text": "t" } }));
-        assert_eq!(say!(CREATED_AT, place = None::<String>).to_string(), "It was created at an unknown place.");
-    }
-
-    #[test]
-    fn ids_are_unique_and_braces_are_paired() {
-        let ids: std::collections::BTreeSet<&str> = SENTENCES.iter().map(|def| def.id).collect();
-        assert_eq!(ids.len(), SENTENCES.len());
-        for def in SENTENCES {
-            assert_eq!(def.text.matches('{').count(), def.text.matches('}').count(), "{}", def.id);
-        }
-    }
-}
+mod tests;

@@ -22,6 +22,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
+    if let Some(advice) = lock.and_then(library_lock) {
+        return advice.into();
+    }
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
             say!(ADVICE_BEFORE_BARRIER, label = label)
@@ -36,7 +39,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
         (CauseKind::Slept, None) if root.meanwhile.is_some() => say!(ADVICE_POLLED),
-        (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_SLEPT)),
+        (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| slept(root)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
@@ -49,7 +52,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
             say!(ADVICE_FULL, label = names.label(root.cause.label))
         }
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
-        (CauseKind::TimedOut, None) if names.is_of_event_loop(root.cause.label) => say!(ADVICE_LOOP_TIMER),
+        (CauseKind::TimedOut, _) if kind != Contention::Lock && names.is_of_event_loop(root.cause.label) => {
+            of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_LOOP_TIMER))
+        }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
         }
@@ -75,10 +80,30 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
 pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    let lock = |chain: &'c [Link]| root.askers(chain).last().filter(|link| names.is_lock(link.label, link.place));
-    let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, lock(chain).map_or(0, |_| *ns));
-    let (all, under_locks) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    chains.iter().find_map(|(chain, _)| lock(chain)).filter(|_| 2 * under_locks >= all)
+    let lock = |chain: &'c [Link]| {
+        // Whoever waits for a child or thread under a lock has it as long as that one lives.
+        let mut last = root.askers(chain).iter().rev().skip_while(|link| names.is_for_end(link.label));
+        last.next().filter(|link| names.is_lock(link.label, link.place))
+    };
+    most(chains, lock)
+}
+
+/// What lets in only a few of a role at a time, each of which then waits for others, for most of the chains' time: a client's pool of
+/// connections, a lock around a call.
+fn narrow_way<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
+    let way = |chain: &'c [Link]| {
+        let mut pairs = root.askers(chain).windows(2);
+        let lets_in = |pair: &&[Link]| pair[0].role == pair[1].role && names.is_lock(pair[0].label, pair[0].place);
+        pairs.rfind(lets_in).map(|pair| &pair[0])
+    };
+    most(chains, way)
+}
+
+/// What is found in the largest chain that has it, where chains that have it are half of the time or more.
+fn most<'c>(chains: &[&'c (Vec<Link>, u64)], find: impl Fn(&'c [Link]) -> Option<&'c Link>) -> Option<&'c Link> {
+    let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, find(chain).map_or(0, |_| *ns));
+    let (all, with_it) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    chains.iter().find_map(|(chain, _)| find(chain)).filter(|_| 2 * with_it >= all)
 }
 
 /// How the threads of a chain's end contend with the cause. Who never waits there takes no turns.
@@ -89,16 +114,32 @@ fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contentio
     }
 }
 
-/// Whether a wait is for room in a pipe or connection: its reader does not keep up.
+/// Whether a wait is for room in a pipe, connection or queue: its reader does not keep up.
 fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
     let writes = names.call(link.label).is_some_and(|call| call.contains("write") || call.contains("send"));
-    writes && names.is_channel(link.label)
+    (writes && names.is_channel(link.label)) || names.hands_over(link.label, link.place)
 }
 
 /// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.
 fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
     let writes = |call: String| ["write", "sync", "send"].iter().any(|word| call.contains(word));
     !names.call(label).is_some_and(writes)
+}
+
+/// What to do about a lock of a library, of which the program sees no more than its calls.
+fn library_lock(label: &str) -> Option<Sentence> {
+    let (_, name) = label.rsplit_once(' ')?;
+    match name {
+        "main_arena" => Some(say!(ADVICE_HEAP_LOCK)),
+        "tzset_lock" => Some(say!(ADVICE_TIME_ZONE_LOCK)),
+        "_IO_stdfile_0_lock" | "_IO_stdfile_1_lock" | "_IO_stdfile_2_lock" => Some(say!(ADVICE_STREAM_LOCK)),
+        _ => None,
+    }
+}
+
+/// What to do about a sleep: the program's own, or one for which others wait.
+fn slept(root: &RootCause) -> Sentence {
+    if root.is_of_the_end() { say!(ADVICE_SLEPT) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
 
 /// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.
@@ -108,9 +149,15 @@ fn of_others_work(
     chains: &[&(Vec<Link>, u64)],
 ) -> Option<Sentence> {
     let (names, (largest, _)) = (&explanation.names, chains.first()?);
-    match root.askers(largest).last().filter(|link| is_full(names, link)) {
-        Some(link) => Some(say!(ADVICE_FULL, label = names.label(link.label))),
-        None => pool(explanation, root, chains),
+    if let Some(link) = root.askers(largest).last().filter(|link| is_full(names, link)) {
+        return Some(say!(ADVICE_FULL, label = names.label(link.label)));
+    }
+    let way =
+        narrow_way(names, root, chains).map(|link| (names.label(link.label), names.contention(link.label, link.place)));
+    match way {
+        Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
+        Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
+        _ => pool(explanation, root, chains),
     }
 }
 
@@ -121,7 +168,7 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
     let askers = root.askers(largest);
     let first = askers.first()?;
     // A loop that waits for many answers at once has no lack of threads.
-    let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label);
+    let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label) || names.is_for_one_pipe(link.label);
     let on_the_way = askers.iter().skip(1).filter(one_by_one).map(|link| {
         let place = names.place(link.place).map(|place| place.at.clone());
         Workers { role: link.role, waited_for_ns: *ns, place, sleep: false }

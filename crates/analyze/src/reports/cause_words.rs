@@ -5,7 +5,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Explanation, Link, Meanwhile, NOTHING, RootCause, sleep_within, wait_place,
+    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, NOTHING, Names, RootCause, sleep_within, wait_place,
 };
 
 /// Part of a cause's time from which one more place that calls is named.
@@ -47,7 +47,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::RunQueue => {
             say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
         }
-        CauseKind::TimedOut if names.is_of_event_loop(root.cause.label) => {
+        CauseKind::TimedOut if names.is_of_event_loop(root.cause.label) && !is_for_lock(names, root) => {
             say!(CAUSE_LOOP_TIMER, who = who, place = place, wait = wait, wall = wall)
         }
         CauseKind::TimedOut => {
@@ -88,6 +88,11 @@ fn ended_by(kind: CauseKind) -> &'static str {
         CauseKind::Interrupt => "an interrupt",
         _ => "nobody who was seen",
     }
+}
+
+/// Whether the cause is a wait for a lock, by whatever call.
+fn is_for_lock(names: &Names<'_, '_>, root: &RootCause) -> bool {
+    names.contention(root.cause.label, root.cause.place) == Contention::Lock
 }
 
 /// What the program's end waited for, and nobody else did.

@@ -26,6 +26,15 @@ pub fn hands_to_queue(trace: &Trace, stack: StackId) -> bool {
         == Some(true)
 }
 
+/// Whether a stack is one of a thread that takes what others hand over to a queue. A pool that keeps its connections in a queue
+/// is none: SQLAlchemy's does.
+pub fn receives_from_queue(trace: &Trace, stack: StackId) -> bool {
+    let calls = || functions(trace, stack).take(QUEUE_DEPTH);
+    let of_queue =
+        |function: &str| function.to_ascii_lowercase().contains("queue") && TAKES.contains(&method(function));
+    calls().any(of_queue) && !calls().any(|function| function.to_ascii_lowercase().contains("pool"))
+}
+
 /// The last part of a function's name: `put` of `Queue.put`, `send` of `std::sync::mpsc::SyncSender<T>::send`.
 fn method(function: &str) -> &str {
     let end = function.find('(').unwrap_or(function.len());

@@ -192,6 +192,15 @@ const PATTERNS: &[Pattern] = &[
             "futures_executor::thread_pool::PoolState::work*",
         ],
     },
+    // What tokio is built on may be inlined in many frames below.
+    Pattern {
+        types: &[],
+        place: StackPlace::Anywhere,
+        functions: &[
+            "tokio::runtime::scheduler::multi_thread::park::*",
+            "tokio::runtime::scheduler::multi_thread::worker::Context::park*",
+        ],
+    },
     // Go: a thread without a goroutine.
     Pattern {
         types: &[],

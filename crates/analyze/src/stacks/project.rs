@@ -21,6 +21,17 @@ const OF_GO: &[&str] = &[
     "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "sync", "syscall", "testing",
     "text", "time", "unicode", "unique", "vendor",
 ];
+/// Packages of libraries of the JVM that programs are built on.
+#[rustfmt::skip]
+const OF_JVM: &[&str] = &[
+    "akka", "brave", "ch.qos.logback", "com.codahale", "com.datastax", "com.fasterxml", "com.github.benmanes", "com.google.common",
+    "com.google.inject", "com.lmax", "com.mchange", "com.mongodb", "com.mysql", "com.rabbitmq", "com.zaxxer", "feign", "io.grpc",
+    "io.lettuce", "io.micrometer", "io.netty", "io.opentelemetry", "io.reactivex", "io.undertow", "io.vertx", "javax", "jakarta",
+    "kotlin", "kotlinx", "net.sf.ehcache", "okhttp3", "okio", "org.apache", "org.asynchttpclient", "org.eclipse", "org.ehcache", "org.elasticsearch",
+    "org.glassfish", "org.h2", "org.hibernate", "org.infinispan", "org.jboss", "org.jooq", "org.mariadb", "org.mongodb", "org.postgresql",
+    "org.quartz", "org.redisson", "org.slf4j", "org.springframework", "org.sqlite", "org.xnio", "play", "reactor", "redis.clients",
+    "retrofit2", "rx", "scala", "zio",
+];
 /// Where other sources lie that are not the program's own, from the root on.
 const FOREIGN_ROOTS: &[&str] = &["/usr/", "/build/", "/rustc/"];
 
@@ -50,6 +61,11 @@ pub fn is_of_go(function: &str, file: &str) -> bool {
     let folder = function.split_once('/').map(|(folder, _)| folder);
     let package = folder.or(function.split_once('.').map(|(package, _)| package));
     file.ends_with(".go") && package.is_some_and(|package| OF_GO.contains(&package))
+}
+
+/// Whether a function is of a widely used library of the JVM: a class tells neither its file nor its jar.
+pub fn is_of_java_library(function: &str) -> bool {
+    OF_JVM.iter().any(|package| function.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')))
 }
 
 fn is_foreign(file: &str) -> bool {

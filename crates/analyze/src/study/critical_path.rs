@@ -93,8 +93,13 @@ pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
         of_main(thread) && broken_off[*thread].is_none() && exit_ns.is_some_and(|exit| threads.end_ns[*thread] >= exit)
     };
     let ender = (0..threads.tid.len()).find(is_ender);
+    // Of a program that was killed, nobody ended it: its first thread is the one that it would have ended with.
+    let is_first = |thread: &usize| {
+        of_main(thread) && trace.processes.pid.first() == threads.tid.get(*thread) && broken_off[*thread].is_some()
+    };
+    let killed = || (0..threads.tid.len()).find(is_first).filter(|_| exit_ns.is_some());
     let last = |of: &dyn Fn(&usize) -> bool| (0..threads.tid.len()).rev().filter(|thread| of(thread)).max_by_key(end);
-    ender.or_else(|| last(&of_main)).or_else(|| last(&is_there))
+    ender.or_else(killed).or_else(|| last(&of_main)).or_else(|| last(&is_there))
 }
 
 /// When the last wait of a thread that ended before `to` was broken off, if it was.

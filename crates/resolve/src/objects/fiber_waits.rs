@@ -55,7 +55,8 @@ const PATTERNS: &[Pattern] = patterns! {
     ConditionVariable "Condition Variable" place 0: "sync.(*Cond).Wait";
     WaitGroup "Wait group" memory 8: "sync.(*WaitGroup).Wait*";
     Semaphore "Semaphore" place 0: "golang.org/x/sync/semaphore.(*Weighted).Acquire";
-    Semaphore "Connection pool" place 0: "database/sql.(*DB).conn" "github.com/redis/go-redis/*.(*ConnPool).waitTurn";
+    Semaphore "Connection pool" place 0: "database/sql.(*DB).conn" "github.com/redis/go-redis/*.(*ConnPool).waitTurn"
+        "net/http.(*Transport).getConn" "github.com/jackc/puddle/*.(*Pool[*Acquire*";
     Socket "Response" place 0: "net/http.(*persistConn).roundTrip" "net/http.(*http2ClientConn).roundTrip" "net/http.(*http2clientStream)*"
         "google.golang.org/grpc/internal/transport.(*recvBufferReader)*";
     Socket "Socket" place 0: "internal/poll.*";

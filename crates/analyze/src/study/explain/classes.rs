@@ -9,8 +9,9 @@ use crate::stacks::channels::{hands_to_queue, sends};
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
-use crate::study::explain::names::without_count;
+use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::paced_waits::paced_keys;
+use crate::study::explain::relays::Relays;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
     is_of_event_loop, parks_threads, serves,
@@ -64,6 +65,8 @@ const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
 /// A wait that goes on so soon after a time-out is the same wait, ns.
 const GOES_ON_NS: u64 = 1_000_000;
+/// The same of a wait for an answer: who asks once more, by another connection, takes longer, ns.
+const ASKS_ON_NS: u64 = 200_000;
 /// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
 /// Answered waits on an object for each that times out, from which on that one was for an answer, too.
@@ -84,6 +87,7 @@ pub struct Classes<'n, 't> {
     trace: &'t Trace,
     role_of: &'n dyn Fn(usize) -> RoleId,
     dialogues: Dialogues<'n>,
+    relays: Relays,
     of_key: Vec<OfKey>,
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
@@ -104,10 +108,11 @@ impl<'n, 't> Classes<'n, 't> {
     pub fn new(
         trace: &'t Trace,
         role_of: &'n dyn Fn(usize) -> RoleId,
-        mut place_of: impl FnMut(&EventKey) -> PlaceId,
+        names: &mut Names<'_, '_>,
         mut is_idle: impl FnMut(&EventKey) -> bool,
     ) -> Self {
-        let dialogues = Dialogues::new(trace, role_of, &mut place_of);
+        let dialogues = Dialogues::new(trace, role_of, names);
+        let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let keys = &trace.events().keys;
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
@@ -115,6 +120,7 @@ impl<'n, 't> Classes<'n, 't> {
             trace,
             role_of,
             dialogues,
+            relays: Relays::new(trace, role_of),
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
@@ -163,6 +169,15 @@ impl<'n, 't> Classes<'n, 't> {
             WaitClass::Idle => idle,
             _ => Idleness::Busy,
         }
+    }
+
+    /// What a wait of a loop tells of the thread where a wait of `asker` led to it. A loop that did nothing for somebody who asks it
+    /// waits itself, until another one whom that one asks by it has told it the answer.
+    pub fn idleness_for(&self, asker: Option<RoleId>, key: u32, idle: Idleness) -> Idleness {
+        let waker = (idle == Idleness::Serves).then(|| waker_of(&self.trace.events().key(key))).flatten();
+        let both = asker.zip(waker.map(self.role_of));
+        let answers = both.is_some_and(|(asker, waker)| self.relays.is_client(asker, waker));
+        if answers { Idleness::Busy } else { idle }
     }
 
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
@@ -386,9 +401,10 @@ impl<'n, 't> Classes<'n, 't> {
         if !is_broken_off || !key.object().is_some() {
             return row;
         }
+        let goes_on_ns = if is_client_socket(self.name(&key)) { ASKS_ON_NS } else { GOES_ON_NS };
         let mut last = row;
         for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
-            let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < GOES_ON_NS;
+            let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;
             if !soon {
                 return row;
             }

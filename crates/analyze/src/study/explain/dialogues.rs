@@ -10,6 +10,8 @@ use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
 use crate::stacks::object::object_type;
+use crate::study::explain::names::Names;
+use crate::study::explain::permits::by_permits;
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
 use crate::study::explain::turns::by_turns;
 
@@ -104,11 +106,7 @@ fn earlier<K: std::hash::Hash + Eq>(times: &mut HashMap<K, u64>, key: K, time: u
 
 impl<'n> Dialogues<'n> {
     /// Those of `trace`: one pass over its rows.
-    pub fn new(
-        trace: &Trace,
-        role_of: &'n dyn Fn(usize) -> RoleId,
-        place_of: &mut dyn FnMut(&EventKey) -> PlaceId,
-    ) -> Self {
+    pub fn new(trace: &Trace, role_of: &'n dyn Fn(usize) -> RoleId, names: &mut Names<'_, '_>) -> Self {
         let mut dialogues = Self {
             role_of,
             born: trace.threads.start_ns.clone(),
@@ -131,8 +129,10 @@ impl<'n> Dialogues<'n> {
         dialogues.creations(trace);
         let facts = facts(trace);
         dialogues.wake_ups(trace, &facts);
+        let place_of = &mut |key: &EventKey| names.place_of(key.stack());
         dialogues.find_peers(trace, &facts, place_of);
         dialogues.peers.extend(by_turns(trace, place_of));
+        dialogues.peers.extend(by_permits(trace, facts.iter().map(|facts| facts.waits), role_of, names));
         dialogues.find_work(trace);
         dialogues
     }

@@ -3,6 +3,7 @@
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::{EventKey, Trace};
 
+use crate::stacks::channels::hands_to_queue;
 use crate::stacks::object::object_type;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::names::Names;
@@ -54,6 +55,9 @@ fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Cla
     let (label, place) = (names.label_of(key.object(), key.syscall()), names.place_of(key.stack()));
     if classes.is_lock(key) {
         names.note_lock(label, place);
+    }
+    if hands_to_queue(trace, key.stack()) {
+        names.note_giver(label, place);
     }
     KeyFacts {
         link: Link { role: names.role_of(thread), label, place },

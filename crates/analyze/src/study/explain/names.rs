@@ -10,9 +10,11 @@ use dwell_store::{Trace, WordMap};
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
-use crate::study::explain::places::{CodePlace, run_place, wait_place};
+use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::roles::{FORKED, filters, roles};
-use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_full_pipe, is_needed, is_of_event_loop};
+use crate::study::explain::terms::{
+    LabelId, NOTHING, PlaceId, RoleId, is_full_pipe, is_needed, is_of_event_loop, parks_threads,
+};
 
 /// Texts by number, each once.
 #[derive(Default)]
@@ -62,6 +64,8 @@ pub struct Names<'f, 't> {
     roles: Texts,
     role_of: Vec<RoleId>,
     labels: Texts,
+    /// Variables that have several objects of one type, on each of which threads park.
+    arrays: HashSet<(ObjectType, &'t str)>,
     label_of: WordMap<(ObjectId, i16), LabelId>,
     /// The system call of each label's waits; -1 where they are in none.
     calls: Vec<i16>,
@@ -69,6 +73,8 @@ pub struct Names<'f, 't> {
     objects_of: Vec<Vec<ObjectId>>,
     /// Labels that are locks, each with a place at which threads wait for it: what has no name shares its label.
     locks: HashSet<(LabelId, PlaceId)>,
+    /// The same of waits by which something is handed over to a queue.
+    givers: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
@@ -91,10 +97,12 @@ impl<'f, 't> Names<'f, 't> {
             roles: texts,
             role_of,
             labels: Texts::default(),
+            arrays: arrays(trace),
             label_of: WordMap::default(),
             calls: Vec::new(),
             objects_of: Vec::new(),
             locks: HashSet::new(),
+            givers: HashSet::new(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
@@ -184,6 +192,16 @@ impl<'f, 't> Names<'f, 't> {
         self.locks.insert((label, place));
     }
 
+    /// Notes that threads which wait at the place for what has the label hand something over to a queue.
+    pub fn note_giver(&mut self, label: LabelId, place: PlaceId) {
+        self.givers.insert((label, place));
+    }
+
+    /// Whether they do: whoever takes it does not keep up.
+    pub fn hands_over(&self, label: LabelId, place: PlaceId) -> bool {
+        self.givers.contains(&(label, place))
+    }
+
     /// How threads that wait at the place contend for what has the label.
     pub fn contention(&self, label: LabelId, place: PlaceId) -> Contention {
         let kind = |object: &ObjectId| object_type(self.trace, *object);
@@ -220,6 +238,18 @@ impl<'f, 't> Names<'f, 't> {
         matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock))
     }
 
+    /// Whether threads wait for the end of a child or thread.
+    pub fn is_for_end(&self, label: LabelId) -> bool {
+        let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));
+        matches!(kind, Some(ObjectType::ThreadJoin | ObjectType::ChildProcess))
+    }
+
+    /// Whether threads wait for one pipe, by a set: for what a child writes, say.
+    pub fn is_for_one_pipe(&self, label: LabelId) -> bool {
+        let mut names = self.objects(label).iter().filter_map(|object| self.trace.objects.name.get(object.get()?));
+        names.all(|name| without_count(name).ends_with(" {pipe}"))
+    }
+
     /// Whether what has the label is a pipe that has no room.
     pub fn is_full_pipe(&self, label: LabelId) -> bool {
         let mut names = self.objects(label).iter().filter_map(|object| self.trace.objects.name.get(object.get()?));
@@ -244,6 +274,9 @@ impl<'f, 't> Names<'f, 't> {
         let name = without_count(name);
         let kind = object_type(self.trace, object);
         let title = title(kind);
+        if let Some(array) = Some(array_of(name)).filter(|array| self.arrays.contains(&(kind, *array))) {
+            return format!("{title}s in {array}");
+        }
         // An address in it; an offset follows a name.
         let numbered = name.contains("0x") && !name.contains(" + 0x");
         let nameless = name.is_empty() || (numbered && is_in_memory(kind));
@@ -281,6 +314,14 @@ impl<'f, 't> Names<'f, 't> {
         number
     }
 
+    /// Whether one function of the program calls what the two stacks are of: what waits, say, and what ends the wait.
+    pub fn are_of_one_activity(&mut self, one: StackId, other: StackId) -> bool {
+        let [one, other] = [one, other].map(|stack| self.place_of(stack));
+        let (Some(one), Some(other)) = (self.place(one), self.place(other)) else { return false };
+        let is_same = |one: &str, other: &str| !one.is_empty() && one == other;
+        is_same(one.caller(), other.caller()) || is_same(function_at(&one.at), function_at(&other.at))
+    }
+
     /// The place of a stack at which a thread runs: all functions that lead to it; and whether it collects garbage there.
     pub fn run_place_of(&mut self, stack: StackId) -> (PlaceId, bool) {
         let row = stack.get().filter(|row| *row < self.run_place_of.len());
@@ -313,6 +354,26 @@ impl<'f, 't> Names<'f, 't> {
     pub fn place_or_unknown(&self, place: PlaceId) -> &CodePlace {
         self.place(place).unwrap_or(&self.unknown)
     }
+}
+
+/// Objects of a variable from which on they are told as one: each thread has its own.
+const ARRAY: usize = 3;
+
+/// The variable that has an object, at an offset mostly.
+fn array_of(name: &str) -> &str {
+    name.split_once(" + 0x").map_or(name, |(variable, _)| variable)
+}
+
+fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
+    let mut counts: HashMap<(ObjectType, &str), usize> = HashMap::new();
+    for (name, kind) in trace.objects.name.iter().zip(&trace.objects.kind) {
+        let kind = ObjectType::from_code(*kind);
+        if name.contains(" + 0x") && parks_threads(kind) {
+            *counts.entry((kind, array_of(name))).or_default() += 1;
+        }
+    }
+    counts.retain(|_, count| *count >= ARRAY);
+    counts.into_keys().collect()
 }
 
 /// The name without the number that tells it from others of the same name: connections to one server are one thing.

@@ -1,6 +1,6 @@
 //! Who ended a wait that no thread of the program ended.
 
-use dwell_model::{CallKind, ObjectType, Syscall, WakerKind};
+use dwell_model::{CallKind, ObjectType, Outcome, Syscall, WakerKind};
 use dwell_store::Trace;
 
 use crate::study::explain::terms::CauseKind;
@@ -10,12 +10,16 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
     let key = trace.events().key(key);
     // A file system has threads of its own that write.
     let flushes = key.syscall() >= 0 && Syscall::kind_of(key.syscall()) == CallKind::FileSync;
+    let is_interrupted = Outcome::from_code(key.outcome()) == Outcome::Interrupted;
     match WakerKind::from_code(key.waker_kind()) {
-        WakerKind::OtherThread if flushes => CauseKind::Device,
+        // What reads and writes for a device are threads of the kernel.
+        WakerKind::OtherThread if flushes || kind == ObjectType::BlockIo => CauseKind::Device,
         WakerKind::OtherThread => CauseKind::Outside,
         // What tells a runtime's poller is called the network.
         WakerKind::Network if kind == ObjectType::Stream => CauseKind::Unknown,
         WakerKind::Network => CauseKind::Network,
+        // A timer's signal is how long the program wanted to wait: PostgreSQL looks for deadlocks then.
+        WakerKind::Timer | WakerKind::Interrupt if is_interrupted => CauseKind::TimedOut,
         WakerKind::Timer => CauseKind::Timer,
         WakerKind::IoQuota => CauseKind::IoQuota,
         WakerKind::MemoryLimit => CauseKind::MemoryLimit,

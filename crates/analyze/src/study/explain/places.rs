@@ -4,7 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::project::{is_in_packages, is_of_go, is_of_package};
+use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
 
 /// A place in a program.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,10 @@ const LONGEST_NAME: usize = 72;
 pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
     place(trace, stacks, stack, &|frame| {
         let (function, file) = (&trace.frames.function[frame], &trace.frames.file[frame]);
-        !is_of_package(file) && !is_in_packages(module(trace, frame)) && !is_of_go(function, file)
+        !is_of_package(file)
+            && !is_in_packages(module(trace, frame))
+            && !is_of_go(function, file)
+            && !is_of_java_library(function)
     })
 }
 

@@ -1,5 +1,7 @@
 //! Explanations of pictures, and their laws.
 
+mod servers;
+
 use proptest::prelude::*;
 
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
@@ -257,120 +259,6 @@ fn a_loop_of_ones_own_waits_for_the_child_whose_end_interrupts_it() {
     };
     assert_eq!(structure("epoll {Unix pair, eventfd, pipe} #2"), 4);
     assert_eq!(structure("epoll {TCP listen 0.0.0.0:80, eventfd, pipe}"), 0);
-}
-
-/// What a client waits for whose server's second wait ends by its time-out.
-fn served(picture: &str) -> Vec<(CauseKind, String, u64)> {
-    served_by(trace(picture), false)
-}
-
-/// The same, where that wait is at another place than the first, if so.
-fn served_by(mut trace: Trace, is_elsewhere: bool) -> Vec<(CauseKind, String, u64)> {
-    let of_server = |row: &usize| trace.threads.name[trace.off_cpu.thread[*row].get().unwrap()] == "server";
-    let second = (0..trace.off_cpu.thread.len()).filter(of_server).nth(1).unwrap();
-    trace.off_cpu.outcome[second] = Outcome::TimedOut.code();
-    trace.off_cpu.waker[second] = ThreadId::NONE;
-    if is_elsewhere {
-        trace.off_cpu.stack[second] = trace.samples.stack[0];
-    }
-    trace.tables_changed();
-    let query = Query::default();
-    let fold = Fold::new(&trace, &query).unwrap();
-    causes(&explain(&fold))
-}
-
-#[test]
-fn a_thread_that_waits_for_everything_on_one_object_sleeps_elsewhere() {
-    // As threads of Ruby do.
-    let picture = "client: ###yyyyyy#
-                   server: cc#ccccc#cc
-                   boss  : ##########";
-    let found = served_by(trace(picture), true);
-    assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
-}
-
-#[test]
-fn a_server_that_lets_time_pass_within_a_request_sleeps() {
-    let found = served(
-        "client: ###yyyyyy#
-         server: cc#xxxxx##",
-    );
-    assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
-    // It waits for an answer that does not come.
-    let asks = served(
-        "client: ###yyyyyy#
-         server: cc#nnnnn##",
-    );
-    assert!(asks.iter().all(|(kind, ..)| *kind != CauseKind::Slept), "{asks:?}");
-    // It waits for the next request.
-    let listens = served(
-        "client: ###yyyyyy#
-         server: cc#ccccc##",
-    );
-    assert_eq!(listens, []);
-}
-
-/// What clients wait for, in a program of their own, of a server in another one.
-fn of_two_programs(picture: &str) -> Vec<(CauseKind, String, u64)> {
-    let mut trace = trace(picture);
-    let mut server = trace.processes.row(0).unwrap();
-    server.name = "server".into();
-    trace.processes.push(server);
-    for (thread, name) in trace.threads.name.iter().enumerate() {
-        trace.threads.process[thread] = ProcessId::new(usize::from(!name.starts_with("cli")));
-        trace.threads.parent[thread] = ThreadId::NONE;
-    }
-    trace.tables_changed();
-    let query = Query::default();
-    let fold = Fold::new(&trace, &query).unwrap();
-    causes(&explain(&fold))
-}
-
-#[test]
-fn a_client_connects_though_its_server_greets_it_first() {
-    let found = of_two_programs(
-        "cli   : #x#xxxx#
-         serve :  #ysss##
-         listen: e#######",
-    );
-    assert_eq!(found, [(CauseKind::Slept, "serve of server".into(), 3), (CauseKind::Ran, "serve of server".into(), 2)]);
-}
-
-#[test]
-fn threads_of_a_server_that_wait_for_one_another_within_requests_have_work() {
-    let found = of_two_programs(
-        "cli    : #n#nnnnn#
-         serve-1:  #nxxx##
-         serve-2:    ss#
-         listen : e########",
-    );
-    assert!(found.contains(&(CauseKind::Slept, "serve-N of server".into(), 2)), "{found:?}");
-}
-
-#[test]
-fn permits_that_two_have_are_a_lock_for_the_others() {
-    let lines: Vec<(&str, Vec<char>)> = ["w1", "w2", "w3", "w4"]
-        .into_iter()
-        .zip(["x", "y", "z", "v"])
-        .enumerate()
-        .map(|(late, (name, object))| {
-            (name, ("#".repeat(late + 1) + &format!("{object}##").repeat(8)).chars().collect())
-        })
-        .collect();
-    let mut trace = build(&lines, 4);
-    let mut rows: Vec<usize> = (0..trace.off_cpu.thread.len()).collect();
-    rows.sort_by_key(|row| (trace.off_cpu.start_ns[*row], trace.off_cpu.thread[*row]));
-    for (at, row) in rows.iter().enumerate() {
-        trace.off_cpu.stack[*row] = trace.off_cpu.stack[rows[0]];
-        // Who was woken two wake-ups ago had the other permit since.
-        trace.off_cpu.waker[*row] = trace.off_cpu.thread[rows[at.saturating_sub(2)]];
-        trace.off_cpu.outcome[*row] = Outcome::Woken.code();
-    }
-    trace.tables_changed();
-    let query = Query::default();
-    let fold = Fold::new(&trace, &query).unwrap();
-    let whole = explain(&fold).whole();
-    assert!(whole.demand_ns > 0 && whole.idle_ns <= 2 * CELL, "{whole:?}");
 }
 
 #[test]

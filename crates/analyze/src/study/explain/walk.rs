@@ -27,6 +27,7 @@ use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
+use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
@@ -317,7 +318,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     // Whoever holds a lock has it whatever he waits for.
                     let link = self.chains.node(node).link;
                     let holds = link.is_some_and(|link| self.names.is_held(link.label));
-                    let idle = if holds { Idleness::Busy } else { idle };
+                    let for_asker = || self.classes.idleness_for(link.map(|link| link.role), key, idle);
+                    let idle = if holds { Idleness::Busy } else { for_asker() };
                     below.add(self.chains.below(node, facts.link, idle), waits);
                 }
                 below
@@ -356,11 +358,14 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
         let asks_holder = kind == ObjectType::Gil && holder.is_some();
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
-            let sleeps = self.classes.sleeps_by_other_means(thread, row, key);
+            let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
+            let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
             let kind = if sleeps { CauseKind::Slept } else { CauseKind::TimedOut };
             return self.book(&askers, (kind, thread), row, (from, to));
         }
-        if outcome == Outcome::Unfinished && holder.is_none() {
+        // A signal that ended the thread gave it nothing.
+        let is_killed = outcome == Outcome::Interrupted && self.is_last(thread, row);
+        if (outcome == Outcome::Unfinished || is_killed) && holder.is_none() {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
         }
         if waker.is_none() && holder.is_none() {
@@ -377,6 +382,11 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if let Some(waker) = waker.filter(|_| to > cut) {
             self.window(waker, (cut, to), askers, hops);
         }
+    }
+
+    /// Whether the thread did nothing more after the wait of a row.
+    fn is_last(&self, thread: usize, row: usize) -> bool {
+        self.trace.threads.exited[thread] && row + 1 == self.rows.of(thread).end
     }
 
     /// The thread that ended the wait of a row: where that ended by its time-out and went on, the one that ended it then.

@@ -19,7 +19,8 @@ pub const PROGRAMS: &[Program] = &[
         quick: false,
         record: || node("blocked"),
     },
-    Program { name: "node", planted: "", cause: None, may_tell: &[], quick: false, record: || node("free") },
+    // It is made of timers, and ends when they have.
+    Program { name: "node", planted: "", cause: None, may_tell: &["timed-out"], quick: false, record: || node("free") },
     Program {
         name: "asyncio_blocked",
         planted: "each 100 ms a coroutine sleeps for 60 ms in a blocking way",
@@ -33,7 +34,7 @@ pub const PROGRAMS: &[Program] = &[
         name: "asyncio",
         planted: "",
         cause: None,
-        may_tell: &["slept in write_report"],
+        may_tell: &["slept in write_report", "timed-out"],
         quick: false,
         record: || asyncio("free"),
     },

@@ -1,0 +1,31 @@
+//! What is called a sleep: a library's, whose caller did not ask to sleep and waits for somebody whom no wake-up tells; and a timed
+//! wait that a function which sleeps makes.
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::stacks::call_stacks::CallStacks;
+use crate::study::explain::names::Names;
+use crate::study::explain::roots::RootCause;
+use crate::study::explain::terms::CauseKind;
+
+/// The function that a sleep is named after, where that is a library's between the program's place and the sleep itself.
+pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &RootCause) -> Option<&'n str> {
+    if root.cause.kind != CauseKind::Slept {
+        return None;
+    }
+    let function = |stack| stacks.function_name(stacks.function(stack));
+    let is_inside = |name: &&str| !root.at.starts_with(name.trim_end_matches("::{{closure}}"));
+    stacks.whole_chain(root.stack).map(function).take_while(is_inside).find(|name| names.is_sleep_function(name))
+}
+
+/// Frames at the leaf in which the function is that sleeps.
+const DEPTH: usize = 12;
+
+/// Whether a timed wait may be a sleep, by its stack: a function says so, or has no name.
+pub fn may_sleep(trace: &Trace, stack: StackId) -> bool {
+    let stacks = &trace.stacks;
+    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get()).take(DEPTH);
+    let mut functions = rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()));
+    functions.any(|function| function.contains("func@") || function.to_ascii_lowercase().contains("sleep"))
+}

@@ -1,0 +1,205 @@
+//! Who is held up where threads ask others, or share what there is of something.
+
+use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId};
+use dwell_store::Trace;
+use dwell_store::tables::StackRow;
+
+use super::causes;
+use crate::engine::fold::Fold;
+use crate::question::query::Query;
+use crate::study::explain::{CauseKind, explain};
+use crate::test_support::trace_dsl::{CELL, build, trace};
+
+/// What a client waits for whose server's second wait ends by its time-out.
+fn served(picture: &str) -> Vec<(CauseKind, String, u64)> {
+    served_by(trace(picture), false)
+}
+
+/// The same, where that wait is at another place than the first, if so.
+fn served_by(mut trace: Trace, is_elsewhere: bool) -> Vec<(CauseKind, String, u64)> {
+    let of_server = |row: &usize| trace.threads.name[trace.off_cpu.thread[*row].get().unwrap()] == "server";
+    let second = (0..trace.off_cpu.thread.len()).filter(of_server).nth(1).unwrap();
+    trace.off_cpu.outcome[second] = Outcome::TimedOut.code();
+    trace.off_cpu.waker[second] = ThreadId::NONE;
+    if is_elsewhere {
+        trace.off_cpu.stack[second] = trace.samples.stack[0];
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    causes(&explain(&fold))
+}
+
+#[test]
+fn a_thread_that_waits_for_everything_on_one_object_sleeps_elsewhere() {
+    // As threads of Ruby do.
+    let picture = "client: ###yyyyyy#
+                   server: cc#ccccc#cc
+                   boss  : ##########";
+    let found = served_by(trace(picture), true);
+    assert!(found.contains(&(CauseKind::TimedOut, "server".into(), 5)), "{found:?}");
+}
+
+#[test]
+fn a_server_that_lets_time_pass_within_a_request_sleeps() {
+    let found = served(
+        "client: ###yyyyyy#
+         server: cc#xxxxx##",
+    );
+    assert!(found.contains(&(CauseKind::TimedOut, "server".into(), 5)), "{found:?}");
+    // A function says that it is a sleep.
+    let mut sleeps = trace(
+        "client: ###yyyyyy#
+         server: cc#xxxxx##",
+    );
+    let of_call = sleeps.frames.function.iter().position(|function| function == "use_x").unwrap();
+    sleeps.frames.function[of_call] = "Item_func_sleep::val_int".into();
+    let found = served_by(sleeps, false);
+    assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
+    // It waits for an answer that does not come.
+    let asks = served(
+        "client: ###yyyyyy#
+         server: cc#nnnnn##",
+    );
+    assert!(asks.iter().all(|(kind, ..)| *kind != CauseKind::Slept), "{asks:?}");
+    // It waits for the next request.
+    let listens = served(
+        "client: ###yyyyyy#
+         server: cc#ccccc##",
+    );
+    assert_eq!(listens, []);
+}
+
+/// What clients wait for, in a program of their own, of a server in another one.
+fn of_two_programs(picture: &str) -> Vec<(CauseKind, String, u64)> {
+    let mut trace = trace(picture);
+    let mut server = trace.processes.row(0).unwrap();
+    server.name = "server".into();
+    trace.processes.push(server);
+    for (thread, name) in trace.threads.name.iter().enumerate() {
+        trace.threads.process[thread] = ProcessId::new(usize::from(!name.starts_with("cli")));
+        trace.threads.parent[thread] = ThreadId::NONE;
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    causes(&explain(&fold))
+}
+
+#[test]
+fn a_client_connects_though_its_server_greets_it_first() {
+    let found = of_two_programs(
+        "cli   : #x#xxxx#
+         serve :  #ysss##
+         listen: e#######",
+    );
+    assert_eq!(found, [(CauseKind::Slept, "serve of server".into(), 3), (CauseKind::Ran, "serve of server".into(), 2)]);
+}
+
+#[test]
+fn threads_of_a_server_that_wait_for_one_another_within_requests_have_work() {
+    let found = of_two_programs(
+        "cli    : #n#nnnnn#
+         serve-1:  #nxxx##
+         serve-2:    ss#
+         listen : e########",
+    );
+    assert!(found.contains(&(CauseKind::Slept, "serve-N of server".into(), 2)), "{found:?}");
+}
+
+/// What threads of one role wait for whose mate always has it, and is called by `caller` where it wakes them.
+fn hogged(caller: &str, mate: &str) -> (u64, u64) {
+    let lines: Vec<(&str, Vec<char>)> = vec![
+        (mate, "#".repeat(30).chars().collect()),
+        ("w1", ("#".to_owned() + &"xx-".repeat(9)).chars().collect()),
+        ("w2", ("##".to_owned() + &"yy-".repeat(9)).chars().collect()),
+    ];
+    let mut trace = build(&lines, 4);
+    let [outer, called] = ["main", "work"].map(|name| trace.frames.function.iter().position(|it| it == name).unwrap());
+    // The waker's stack is one of its own.
+    let mut frame = trace.frames.row(outer).unwrap();
+    frame.function = caller.into();
+    let frame = FrameId::new(trace.frames.push(frame));
+    let root = StackId::new(trace.stacks.push(StackRow { parent: StackId::NONE, frame, end: 1 }));
+    let frame = FrameId::new(called);
+    let waker_stack = StackId::new(trace.stacks.push(StackRow { parent: root, frame, end: 1 }));
+    for row in 0..trace.off_cpu.thread.len() {
+        trace.off_cpu.waker[row] = ThreadId::new(0);
+        trace.off_cpu.waker_stack[row] = waker_stack;
+        trace.off_cpu.outcome[row] = Outcome::Woken.code();
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let whole = explain(&fold).whole();
+    (whole.demand_ns / CELL, whole.idle_ns / CELL)
+}
+
+#[test]
+fn who_takes_back_at_once_what_others_wait_for_holds_them_up() {
+    assert_eq!(hogged("main", "w0"), (36, 0));
+    assert_eq!(hogged("run_task", "w0"), (0, 36), "a task gives work to others");
+    assert_eq!(hogged("main", "dispatcher").0, 0, "another role gives them work");
+}
+
+/// What a client waits for whose broker, a loop that both connected to, answers once a worker has told it the answer.
+#[test]
+fn a_client_waits_for_the_worker_behind_a_broker() {
+    let mut trace = trace(
+        "client: ####nnnnnnn#
+         worker: #nnnn#sss###
+         broker: e#ee#eeeee##",
+    );
+    let mut other = trace.processes.row(0).unwrap();
+    for (thread, name) in trace.threads.name.clone().into_iter().enumerate() {
+        other.name.clone_from(&name);
+        other.command_line = name;
+        trace.threads.process[thread] = ProcessId::new(trace.processes.push(other.clone()));
+        trace.threads.parent[thread] = ThreadId::NONE;
+    }
+    let of_kind = |kind: ObjectType| trace.objects.kind.iter().position(|it| *it == kind.code()).unwrap();
+    let (set, socket) = (of_kind(ObjectType::Event), of_kind(ObjectType::Socket));
+    trace.objects.name[set] = "epoll {TCP listen 0.0.0.0:6379, connections}".into();
+    trace.objects.name[socket] = "TCP 127.0.0.1:* -> 127.0.0.1:6379".into();
+    let [client, worker, broker] = [0, 1, 2].map(ThreadId::new);
+    for row in 0..trace.off_cpu.thread.len() {
+        let (of, end) = (trace.off_cpu.thread[row], trace.off_cpu.start_ns[row] + trace.off_cpu.wait_ns[row]);
+        if of == broker {
+            trace.off_cpu.waker[row] = if end == 4 * CELL { client } else { worker };
+        } else if trace.off_cpu.object[row] == ObjectId::new(socket) {
+            trace.off_cpu.waker[row] = broker;
+        }
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let found = causes(&explain(&fold));
+    let slept: Vec<_> = found.iter().filter(|(kind, ..)| *kind == CauseKind::Slept).collect();
+    assert!(matches!(slept[..], [(_, role, 3)] if role.contains("worker")), "{found:?}");
+}
+
+#[test]
+fn permits_that_two_have_are_a_lock_for_the_others() {
+    let lines: Vec<(&str, Vec<char>)> = ["w1", "w2", "w3", "w4"]
+        .into_iter()
+        .zip(["x", "y", "z", "v"])
+        .enumerate()
+        .map(|(late, (name, object))| {
+            (name, ("#".repeat(late + 1) + &format!("{object}##").repeat(8)).chars().collect())
+        })
+        .collect();
+    let mut trace = build(&lines, 4);
+    let mut rows: Vec<usize> = (0..trace.off_cpu.thread.len()).collect();
+    rows.sort_by_key(|row| (trace.off_cpu.start_ns[*row], trace.off_cpu.thread[*row]));
+    for (at, row) in rows.iter().enumerate() {
+        trace.off_cpu.stack[*row] = trace.off_cpu.stack[rows[0]];
+        // Who was woken two wake-ups ago had the other permit since.
+        trace.off_cpu.waker[*row] = trace.off_cpu.thread[rows[at.saturating_sub(2)]];
+        trace.off_cpu.outcome[*row] = Outcome::Woken.code();
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let whole = explain(&fold).whole();
+    assert!(whole.demand_ns > 0 && whole.idle_ns <= 2 * CELL, "{whole:?}");
+}
