@@ -136,6 +136,7 @@ export interface Words {
 export interface Answers {
   arrows: Arrows;
   bands: Bands;
+  chain: WaitChain;
   charts: Charts;
   counters: CounterCurves;
   filters: FilterValues;
@@ -826,6 +827,54 @@ export interface MarkerSpans {
   type: number[];
   /** How many there are. */
   count: number[];
+}
+
+/** The explanation of one wait. Its pieces, with the time that is not shown, add up to the wait. */
+export interface WaitChain {
+  /** Row of the thread that waited. */
+  thread: number;
+  /** When it began to. */
+  start_ns: number;
+  /** When the wait ended. */
+  end_ns: number;
+  /** The longest pieces, in order of time: no two overlap. */
+  pieces: ChainPiece[];
+  /** Waits of other threads that led to them, the longest, in order of time. */
+  waits: ChainWait[];
+  /** How many pieces are not shown. */
+  more: number;
+  /** Their time, ns. */
+  more_ns: number;
+}
+
+/** What one thread did in a part of the wait. */
+export interface ChainPiece {
+  /** Row of the thread. */
+  thread: number;
+  /** When it began. */
+  start_ns: number;
+  /** When it ended. */
+  end_ns: number;
+  /** Id of what it did: `running`, `run-queue`, or how its own wait ended. */
+  kind: string;
+  /** The function; empty for unknown. */
+  place: string;
+  /** What it waited for; empty for nothing. */
+  object: string;
+  /** The role of the threads that had the CPU which it was ready for; empty for unknown. */
+  behind: string;
+}
+
+/** A wait that was because of what another thread of the chain did. */
+export interface ChainWait {
+  /** Row of the thread that waited. */
+  thread: number;
+  /** Start of the part that is in the chain. */
+  start_ns: number;
+  /** Its end. */
+  end_ns: number;
+  /** What it waited for. */
+  object: string;
 }
 
 /** One call with those above it. */

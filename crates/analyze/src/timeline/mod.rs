@@ -13,6 +13,7 @@ mod spans;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod wait_chain;
 
 pub use self::arrows::{Arrow, Arrows, arrows};
 pub use self::band_tile::{BandTile, CLIPPED, MANY};
@@ -25,6 +26,7 @@ pub(crate) use self::grid::coarse_band;
 pub use self::interval::{IntervalInfo, interval_at};
 pub use self::spans::{BandSpans, LaneSpans, MarkerSpans, TaskInfo, spans, task_at};
 pub use self::tile::{Tile, TileRequest, tile};
+pub use self::wait_chain::{ChainPiece, ChainWait, WaitChain, wait_chain};
 pub use crate::history::band_kind::BandKind;
 pub use crate::history::states::TimelineState;
 pub use crate::measure::histogram::{Bin, Histogram, Hump};

@@ -389,3 +389,39 @@ fn a_counter_holds_its_value_until_the_next() {
     assert!(counters(&analysis, &|_| true, (u64::MAX, 0, usize::MAX)).counters[0].mean.is_empty());
     assert_eq!(spans(&analysis, &Query::default(), (BandKind::Thread, &[7, 0]), (9, 3, 0)).len(), 2);
 }
+
+#[test]
+fn a_wait_is_a_chain_of_what_others_did() {
+    let analysis = Analysis::new(trace(
+        "a: #mmmmmmm#
+         b: #llll122#
+         c: ##s-2###",
+    ));
+    let query = Query::default();
+    let fold = Fold::new(&analysis.trace, &query).unwrap();
+    let at = |thread, cell: u64| wait_chain(&analysis, &fold, thread, cell * CELL);
+    let chain = at(0, 3).unwrap();
+    assert_eq!((chain.start_ns, chain.end_ns, chain.more), (CELL, 8 * CELL, 0));
+    let told = |piece: &ChainPiece| {
+        let (from, to) = (piece.start_ns / CELL, piece.end_ns / CELL);
+        format!("{} {from}-{to} {} {}", piece.thread, piece.kind, piece.place)
+    };
+    let pieces: Vec<String> = chain.pieces.iter().map(told).collect();
+    assert_eq!(
+        pieces,
+        [
+            "2 1-2 running work",
+            "2 2-3 slept use_s",
+            "2 3-4 run-queue ",
+            "2 4-5 running f2",
+            "1 5-6 running f1",
+            "1 6-8 running f2",
+        ]
+    );
+    let waits: Vec<(u32, u64, u64)> =
+        chain.waits.iter().map(|wait| (wait.thread, wait.start_ns / CELL, wait.end_ns / CELL)).collect();
+    assert_eq!(waits, [(1, 1, 5)]);
+    // It ran, and it was not there.
+    assert_eq!(at(0, 0).unwrap().pieces, []);
+    assert_eq!(at(0, 99), None);
+}

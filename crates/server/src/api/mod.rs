@@ -28,7 +28,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use dwell_analyze::explore::{FilterValues, Flame, Grid, LatencyPane, StackPane};
-use dwell_analyze::timeline::{Arrows, Charts, CounterCurves, Histogram, IntervalInfo, TaskInfo};
+use dwell_analyze::timeline::{Arrows, Charts, CounterCurves, Histogram, IntervalInfo, TaskInfo, WaitChain};
 use dwell_analyze::{Analysis, Fold, Level, Query};
 use dwell_view::json;
 
@@ -108,6 +108,7 @@ type MakeOfFold = fn(&Analysis, &Fold<'_>, &Params) -> Result<String, Problem>;
 
 const FOLDED: &[(Folded, Call<MakeOfFold>)] = &[
     (timeline::folded_for_bands, call!("bands": Bands = |analysis, fold, params| timeline::order)),
+    (timeline::folded_for_chain, call!("chain": WaitChain = |analysis, fold, params| timeline::chain)),
     (timeline::folded_for_durations, call!("histogram": Histogram = |analysis, fold, params| timeline::lengths)),
 ];
 

@@ -3,8 +3,8 @@
 
 use dwell_analyze::timeline::{
     Arrows, Band, BandKind, BandOrder, BandSpans, BandTile, Charts, CounterCurves, DurationKind, Histogram,
-    IntervalInfo, TaskInfo, Tile, TileRequest, TimelineState, arrows, bands_of, charts, counters, durations,
-    interval_at, spans, task_at, task_bands, tile,
+    IntervalInfo, TaskInfo, Tile, TileRequest, TimelineState, WaitChain, arrows, bands_of, charts, counters, durations,
+    interval_at, spans, task_at, task_bands, tile, wait_chain,
 };
 use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
 use dwell_view::answer;
@@ -179,6 +179,19 @@ pub fn interval(analysis: &Analysis, params: &Params) -> Result<IntervalInfo, Pr
     let at: u64 = params.needed_number(words::AT)?;
     let interval = interval_at(analysis, &params.query, thread, at);
     interval.ok_or_else(|| Problem::missing("the thread was not alive then"))
+}
+
+/// What is to be folded for the chain of a wait: it is the same whatever the filters let through.
+pub fn folded_for_chain(params: &Params) -> Result<Option<Query>, Problem> {
+    let Query { call_stack_mode, inlines, .. } = params.query;
+    Ok(Some(Query { call_stack_mode, inlines, ..Query::default() }))
+}
+
+/// Because of what a thread waited at an instant.
+pub fn chain(analysis: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<WaitChain, Problem> {
+    let thread: u32 = params.needed_number(words::THREAD)?;
+    let at: u64 = params.needed_number(words::AT)?;
+    wait_chain(analysis, fold, thread, at).ok_or_else(|| Problem::missing("the thread was not alive then"))
 }
 
 /// A drawing, in the form that [`TileHeader`] describes.

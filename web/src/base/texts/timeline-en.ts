@@ -71,6 +71,12 @@ export const timelineEn = {
   'detail.only-object': 'Only this object',
   'detail.zoom': 'Zoom to it  z',
   'detail.absent': 'The thread was not alive then.',
+  'chain.title': 'Why it waited',
+  'chain.help':
+    'What other threads did meanwhile: these times add up to the wait. Each link shows what the thread did; [ leads back',
+  'chain.also': 'Waits in between',
+  'chain.more': '… and {count} more, {time}',
+  'chain.waited': 'waited for {object}',
   'chain.running': 'ran {place}',
   'chain.garbage-collection': 'collected garbage',
   'chain.run-queue': 'was in the run queue',

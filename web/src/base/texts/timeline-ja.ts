@@ -73,6 +73,12 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'detail.only-object': 'このオブジェクトのみ',
   'detail.zoom': 'ここを拡大  z',
   'detail.absent': 'このとき、スレッドは存在しませんでした。',
+  'chain.title': '待機の理由',
+  'chain.help':
+    'その間に他のスレッドがしたこと。時間の合計は待機の長さです。リンクはそのスレッドの動作を表示。[ で戻る',
+  'chain.also': '途中の待機',
+  'chain.more': '… ほか {count} 件、{time}',
+  'chain.waited': '{object} を待機',
   'chain.running': '{place} を実行',
   'chain.garbage-collection': 'ガベージ・コレクションを実行',
   'chain.run-queue': '実行キューで待機',

@@ -29,6 +29,12 @@ export function stateText(state: string): string {
   return t(key as TextKey) ?? state;
 }
 
+/** A thread's name with its number. */
+export function threadName({ threads }: Info, id: number): string {
+  const thread = threads.find((known) => known.id === id);
+  return thread ? `${thread.name} (${thread.tid})` : String(id);
+}
+
 /** State, duration, object, waker, and the function at the top of the stack. */
 export function describeInterval(interval: IntervalInfo): string {
   const { state, object, waker, stack, cpu } = interval;

@@ -35,8 +35,11 @@ export function viewToSee(view: Viewport, target: Range, at: number, elapsedNs: 
   return within({ from: middle - next / 2, to: middle + next / 2 }, elapsedNs);
 }
 
+/** When an interval began, and when it ended. */
+type Bounds = Pick<IntervalInfo, 'start_ns' | 'end_ns'>;
+
 /** Picks what a thread did at an instant. `target` is that interval, if it is known. */
-export function walkTo(state: ViewState, instant: Instant, target: IntervalInfo | null, elapsedNs: number): ViewState {
+export function walkTo(state: ViewState, instant: Instant, target: Bounds | null, elapsedNs: number): ViewState {
   const { thread, at } = instant;
   const shown = state.zoom ?? { from: 0, to: elapsedNs };
   const range = target

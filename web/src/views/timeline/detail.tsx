@@ -1,11 +1,11 @@
 // All facts about the picked interval: what it was, where, and who ended it.
 
-import type { Info, IntervalInfo } from '../../api/types';
+import type { IntervalInfo } from '../../api/types';
 import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
 import { exactTime } from '../../logic/timeline/axis';
-import { covering, lengthOf, stateText, taskKindText } from '../../logic/timeline/describe';
+import { covering, lengthOf, stateText, taskKindText, threadName } from '../../logic/timeline/describe';
 import { walkFrom, walkTo } from '../../logic/timeline/walk';
 import { filterIn, filterInRange } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
@@ -14,6 +14,7 @@ import type { Instant } from '../../state/view-state';
 import { Story } from '../latency/story';
 import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
+import { Chain } from './chain';
 import { Selection } from './selection';
 import { useSetting } from './setting';
 
@@ -62,7 +63,7 @@ export function Detail({ interval }: { interval: Resource<IntervalInfo> }) {
 }
 
 function Known({ interval }: { interval: IntervalInfo }) {
-  const { info } = useSetting();
+  const { info, chain } = useSetting();
   const name = threadName(info, interval.thread);
   return (
     <div className="tl-known">
@@ -73,6 +74,7 @@ function Known({ interval }: { interval: IntervalInfo }) {
       <p className="faint">{name}</p>
       <Buttons interval={interval} name={name} />
       <Facts interval={interval} />
+      {chain && chain.thread === interval.thread && <Chain chain={chain} />}
       <h3>{t('detail.stack')}</h3>
       {interval.stack.length > 0 ? (
         <Frames stack={{ frames: interval.stack, end: '' }} />
@@ -131,11 +133,6 @@ function PickedTask({ task: row }: { task: number }) {
       )}
     </Loaded>
   );
-}
-
-function threadName({ threads }: Info, id: number): string {
-  const thread = threads.find((known) => known.id === id);
-  return thread ? `${thread.name} (${thread.tid})` : String(id);
 }
 
 function Buttons({ interval, name }: { interval: IntervalInfo; name: string }) {

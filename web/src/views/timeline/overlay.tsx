@@ -1,11 +1,13 @@
 // The layer over the bands that follows the pointer: cursor, outlines, arrows, the selected range and its menu.
 
-import { type RefObject, useEffect, useRef } from 'react';
+import { type RefObject, useEffect, useMemo, useRef } from 'react';
+import type { IntervalInfo, WaitChain } from '../../api/types';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { span } from '../../base/units';
 import { arrowShapes } from '../../logic/timeline/arrows';
 import type { BandRow } from '../../logic/timeline/band';
+import { chainArrows } from '../../logic/timeline/chain';
 import { hitTest } from '../../logic/timeline/hit';
 import { laneBox } from '../../logic/timeline/lanes';
 import { explainRange } from '../../logic/timeline/selection';
@@ -22,10 +24,11 @@ import { useBandMenu } from './use-band-menu';
 import { usePointer } from './use-pointer';
 
 export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | null> }) {
-  const { scene, rows, data, spansOf, by, info, picked } = useSetting();
+  const { scene, rows, data, spansOf, by, info, picked, chain } = useSetting();
   const [hovered, hover] = useHovered(info, by, rows);
   const interval = useHoveredInterval(hovered);
   const arrows = useArrows(scene, picked, interval);
+  const { pieces, steps } = useMemo(() => drawnChain(by === 'thread' ? chain : null, picked), [by, chain, picked]);
   const { theme } = usePreferences();
   const { mark, range, excluded } = useView(({ mark, range, excludedRanges }) => ({
     mark,
@@ -57,20 +60,19 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
       const hit = x !== null && y !== null ? hitAt(x, y) : null;
       hover(hit);
       const outlines: OverlayPicture['outlines'] = [];
-      const stateBox = (row: BandRow) => {
-        const { state, stateHeight } = bandParts(row.stateHeight);
-        return { top: row.top - scene.scrollTop + state, height: stateHeight };
-      };
+      const stateBox = (row: BandRow) => stateBoxOf(row, scene.scrollTop);
       const under = hit && rows[hit.row];
-      if (under && hit.piece) outlines.push({ time: hit.piece, ...stateBox(under), strong: false });
+      if (under && hit.piece) outlines.push({ time: hit.piece, ...stateBox(under), as: 'hovered' });
       if (under && hit.span) {
         const { top, height } = laneBox(under, hit.span.lane);
-        outlines.push({ time: hit.span, top: under.top - scene.scrollTop + top, height, strong: false });
+        outlines.push({ time: hit.span, top: under.top - scene.scrollTop + top, height, as: 'hovered' });
       }
       const row = picked && by === 'thread' ? rows.find(({ band }) => band.id === picked.thread) : undefined;
       if (row && picked) {
-        outlines.push({ time: { from: picked.start_ns, to: picked.end_ns }, ...stateBox(row), strong: true });
+        outlines.push({ time: { from: picked.start_ns, to: picked.end_ns }, ...stateBox(row), as: 'picked' });
       }
+      outlines.push(...pieces.flatMap((piece) => outlineOf(piece, rows, scene.scrollTop)));
+      const drawn = [...arrows, ...steps.map((arrow) => ({ arrow, strong: true }))];
       const sheet = { view: scene.view, width, height, scrollTop: scene.scrollTop };
       paintOverlay(context, {
         view: scene.view,
@@ -81,7 +83,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
         range,
         excluded,
         outlines,
-        arrows: arrows.flatMap(({ arrow, strong }) =>
+        arrows: drawn.flatMap(({ arrow, strong }) =>
           arrowShapes([arrow], rows, sheet).map((shape) => ({ shape, strong })),
         ),
         cursor: x,
@@ -96,6 +98,36 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
       <HoverLine scene={scene} hovered={hovered} interval={interval} />
     </>
   );
+}
+
+/** The place of a band's state, px on the canvas. */
+function stateBoxOf(row: BandRow, scrollTop: number): { top: number; height: number } {
+  const { state, stateHeight } = bandParts(row.stateHeight);
+  return { top: row.top - scrollTop + state, height: stateHeight };
+}
+
+interface DrawnPiece {
+  thread: number;
+  time: { from: number; to: number };
+  as: 'piece' | 'between';
+}
+
+/** The pieces of a chain, the waits between them, and the arrows from one to the next. */
+function drawnChain(chain: WaitChain | null, picked: IntervalInfo | null) {
+  if (!chain || !picked) return { pieces: [], steps: [] };
+  const drawn = (as: DrawnPiece['as']) => (part: WaitChain['waits'][number] | WaitChain['pieces'][number]) => ({
+    thread: part.thread,
+    time: { from: part.start_ns, to: part.end_ns },
+    as,
+  });
+  const pieces: DrawnPiece[] = [...chain.waits.map(drawn('between')), ...chain.pieces.map(drawn('piece'))];
+  return { pieces, steps: chainArrows(chain, picked.end_ns) };
+}
+
+/** The outline of a piece, where its thread has a band. */
+function outlineOf({ thread, time, as }: DrawnPiece, rows: readonly BandRow[], scrollTop: number) {
+  const row = rows.find(({ band }) => band.id === thread);
+  return row ? [{ time, as, ...stateBoxOf(row, scrollTop) }] : [];
 }
 
 /** The actions on the selected range; stays at its right end while the view moves. */

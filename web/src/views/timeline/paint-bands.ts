@@ -122,8 +122,9 @@ export interface OverlayPicture {
   /** The time that the filters keep; the rest is dimmed. */
   range: Viewport | null;
   excluded: readonly Viewport[];
-  /** Outlines of the hovered and the picked interval; tops and heights in px on the canvas. */
-  outlines: { time: Viewport; top: number; height: number; strong: boolean }[];
+  /** Outlines of the hovered and the picked interval, of the pieces that explain it, and of the waits in between; tops and
+   * heights in px on the canvas. */
+  outlines: { time: Viewport; top: number; height: number; as: 'hovered' | 'picked' | 'piece' | 'between' }[];
   arrows: { shape: ArrowShape; strong: boolean }[];
   cursor: number | null;
 }
@@ -172,17 +173,20 @@ function paintMark(context: CanvasRenderingContext2D, { view, width, height, pal
 
 function paintOutline(
   context: CanvasRenderingContext2D,
-  { time, top, height, strong }: OverlayPicture['outlines'][number],
+  { time, top, height, as }: OverlayPicture['outlines'][number],
   { view, width, palette }: OverlayPicture,
 ): void {
   const x0 = Math.max(-4, xOf(time.from, view, width));
   const x1 = Math.min(width + 4, xOf(time.to, view, width));
   if (x1 < 0 || x0 > width) return;
-  context.strokeStyle = palette.ground.text;
+  const strong = as === 'picked' || as === 'piece';
+  context.strokeStyle = as === 'piece' || as === 'between' ? palette.ground.accent : palette.ground.text;
   context.lineWidth = strong ? 2 : 1;
+  context.setLineDash(as === 'between' ? [4, 3] : []);
   const inset = strong ? 0 : 0.5;
   const [left, right] = [Math.round(x0) + inset, Math.max(Math.round(x1) - inset, Math.round(x0) + 2)];
   context.strokeRect(left, top - 1 + inset, right - left, height + 2 - 2 * inset);
+  context.setLineDash([]);
 }
 
 function paintArrow(

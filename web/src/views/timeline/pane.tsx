@@ -2,9 +2,10 @@
 // toolbar, legend, charts, and the picked interval's details.
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import type { Bands as BandList, Info, IntervalInfo } from '../../api/types';
+import type { Bands as BandList, Info, IntervalInfo, WaitChain } from '../../api/types';
 import { t } from '../../base/texts';
 import { arrangedBands, heightOf } from '../../logic/timeline/bands';
+import { chainOf } from '../../logic/timeline/chain';
 import { covering } from '../../logic/timeline/describe';
 import { Scene } from '../../logic/timeline/scene';
 import { panBy, showRange, wheelFactor, wholeNs, zoomAbout } from '../../logic/timeline/viewport';
@@ -69,7 +70,7 @@ function Timeline({ mode, info, bands }: Props) {
   const picked = useView((state) => state.picked);
   const known = picked ? covering(interval.data, picked.thread, picked.at) : null;
   useTimelineKeys(mode, scene, known);
-  const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known };
+  const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known, chain: useChain(known) };
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
       {data.error !== null && <Failure error={asApiError(data.error).text} hint={asApiError(data.error).advice} />}
@@ -198,6 +199,14 @@ function usePicked(): Resource<IntervalInfo> {
     if (object) dispatch({ object }, 'touch');
   }, [object, dispatch]);
   return interval;
+}
+
+/** What the picked wait was because of. */
+function useChain(picked: IntervalInfo | null): WaitChain | null {
+  const wait = picked && picked.wait_ns > 0 ? picked : null;
+  const params = wait ? { thread: wait.thread, at: wait.start_ns } : {};
+  const chain = useCall('chain', { params, without: { time: true }, when: wait !== null });
+  return chainOf(chain.data, wait);
 }
 
 const PAN_STEP = 0.15;

@@ -1,7 +1,7 @@
 // The context of one timeline's parts: the scene, the facts of the result, the bands and their arrangement.
 
 import { createContext, useContext, useEffect, useState } from 'react';
-import type { Info, IntervalInfo } from '../../api/types';
+import type { Info, IntervalInfo, WaitChain } from '../../api/types';
 import type { BandRow } from '../../logic/timeline/band';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
@@ -24,6 +24,8 @@ export interface Setting {
   spansOf: SpansOf;
   /** The facts about the picked interval. */
   picked: IntervalInfo | null;
+  /** Why that waited. */
+  chain: WaitChain | null;
 }
 
 export const SettingContext = createContext<Setting | null>(null);

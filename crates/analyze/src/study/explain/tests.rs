@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
+use super::one_wait::each_wait_is_its_pieces;
 use super::{CauseKind, Explanation, explain, explain_within};
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
@@ -347,6 +348,8 @@ proptest! {
         let query = Query { range, ..Query::default() };
         let fold = Fold::new(&trace, &query).unwrap();
         are_the_whole(&explain(&fold))?;
+        each_wait_is_its_pieces(&fold, 64)?;
+        each_wait_is_its_pieces(&fold, 2)?;
         // Slices of the time, too.
         let (from, to) = fold.windows.bounds();
         let third = (to - from) / 3;

@@ -23,39 +23,19 @@ use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
 use crate::study::explain::found::FoundCauses;
 use crate::study::explain::gil_turns::GilTurns;
+use crate::study::explain::hops::Hops;
 use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
+use crate::study::explain::story::Story;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
 
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
-
-/// How many threads in a row wait at one instant, each because of the next, and one of them: who meets that one again is in a
-/// circle (R. P. Brent, 1980).
-#[derive(Clone, Copy)]
-struct Hops {
-    count: u32,
-    seen: usize,
-}
-
-impl Hops {
-    const NONE: Self = Self { count: 0, seen: usize::MAX };
-
-    /// With another thread.
-    fn and(self, thread: usize) -> Self {
-        let count = self.count + 1;
-        Self { count, seen: if count.is_power_of_two() { thread } else { self.seen } }
-    }
-
-    fn is_circle(self, thread: usize) -> bool {
-        self.seen == thread
-    }
-}
 
 /// A part of a wait that is to be explained.
 struct Window {
@@ -99,6 +79,8 @@ pub struct WaitWalk<'a, 'f, 't> {
     asked: Vec<Asked>,
     open: Open,
     windows: Vec<Window>,
+    /// What happened when, where that is to be told.
+    story: Option<Story>,
 }
 
 impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
@@ -126,7 +108,18 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             asked,
             open: 0,
             windows: Vec::new(),
+            story: None,
         }
+    }
+
+    /// The same walk, which tells what happened when.
+    pub fn with_story(self) -> Self {
+        Self { story: Some(Story::default()), ..self }
+    }
+
+    /// What happened when; nothing without [`Self::with_story`].
+    pub fn story(self) -> Story {
+        self.story.unwrap_or_default()
     }
 
     /// Asks what `thread` did from `from` to `to`, for the program's path. Before [`Self::walk`].
@@ -376,10 +369,12 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             // The holder had it at first; since when the waker had it, its own rows tell.
             cut = waker.map_or(to, |waker| self.taken_over(row, waker, (from, to)));
             if cut > from {
+                self.goes_on((thread, row), (from, cut), facts);
                 self.window(holder, (from, cut), askers.clone(), hops);
             }
         }
         if let Some(waker) = waker.filter(|_| to > cut) {
+            self.goes_on((thread, row), (cut, to), facts);
             self.window(waker, (cut, to), askers, hops);
         }
     }
@@ -387,6 +382,13 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     /// Whether the thread did nothing more after the wait of a row.
     fn is_last(&self, thread: usize, row: usize) -> bool {
         self.trace.threads.exited[thread] && row + 1 == self.rows.of(thread).end
+    }
+
+    /// Tells that a part of a wait is because of what another thread did.
+    fn goes_on(&mut self, (thread, row): (usize, usize), span: (u64, u64), facts: KeyFacts) {
+        if let Some(story) = &mut self.story {
+            story.goes_on(thread, row, span, facts.link);
+        }
     }
 
     /// The thread that ended the wait of a row: where that ended by its time-out and went on, the one that ended it then.
@@ -443,7 +445,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             // A collection is one thing, whatever it does at the time.
             let (kind, place) = if collects { (CauseKind::Collected, NOTHING) } else { (CauseKind::Ran, place) };
             let cause = Cause { kind, role, label: NOTHING, place, behind: NOTHING, no_work: false };
-            self.count(askers, cause, stack, (from, to));
+            self.count(askers, (thread, cause), stack, (from, to));
         }
     }
 
@@ -455,13 +457,13 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
         let role = self.names.role_of(thread);
         let cause = Cause { kind: CauseKind::RunQueue, role, label: NOTHING, place: NOTHING, behind, no_work: false };
-        self.count(askers, cause, StackId::NONE, (from, to));
+        self.count(askers, (thread, cause), StackId::NONE, (from, to));
     }
 
     fn book_here(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), span: (u64, u64)) {
         let role = self.names.role_of(thread);
         let cause = Cause { kind, role, label: NOTHING, place: NOTHING, behind: NOTHING, no_work: false };
-        self.count(askers, cause, StackId::NONE, span);
+        self.count(askers, (thread, cause), StackId::NONE, span);
     }
 
     /// Books a part of the wait of a row.
@@ -470,12 +472,15 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let link = self.facts(key).link;
         let label = if kind == CauseKind::Slept { NOTHING } else { link.label };
         let cause = Cause { kind, role: link.role, label, place: link.place, behind: NOTHING, no_work: false };
-        self.count(askers, cause, self.trace.events().key(key).stack(), span);
+        self.count(askers, (thread, cause), self.trace.events().key(key).stack(), span);
     }
 
-    fn count(&mut self, askers: &Askers, cause: Cause, stack: StackId, (from, to): (u64, u64)) {
+    fn count(&mut self, askers: &Askers, (thread, cause): (usize, Cause), stack: StackId, (from, to): (u64, u64)) {
         if from >= to || askers.is_empty() {
             return;
+        }
+        if let Some(story) = &mut self.story {
+            story.happened(thread, (from, to), cause);
         }
         let mut numbers = [None; 2];
         for (node, weight) in askers.iter() {
