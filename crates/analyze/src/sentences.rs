@@ -224,6 +224,9 @@ sentences! {
         "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
+    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside",
+        "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+        "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
@@ -284,6 +287,9 @@ sentences! {
     ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、プログラムに CPU を増やしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
         "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
+    ADVICE_QUEUED_FIBERS = "advice-queued-fibers",
+        "It was ready, and the runtime ran others: compute in fewer goroutines at once, or let more run (GOMAXPROCS, or the CPU limit that it follows).",
+        "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
     ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: `dwell report explain` has the account of the run queue.",
         "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
@@ -301,6 +307,9 @@ sentences! {
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
     ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
         "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
+    ADVICE_IN_TRANSIT = "advice-in-transit",
+        "It was sent within this machine, and TCP kept it back, as Nagle's algorithm and delayed ACKs do with small pieces: send a message at once, or set TCP_NODELAY; `dwell collect threading --analyze threading,sockets` tells for sure.",
+        "同じマシンの中で送られたデータを TCP が保留していました (Nagle アルゴリズムと遅延 ACK は小さな断片を保留します)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で確かめられます。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",

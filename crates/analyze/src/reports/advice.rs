@@ -4,7 +4,7 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause,
+    Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause, is_within_machine,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -43,6 +43,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
+        (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
@@ -67,6 +68,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
         (CauseKind::IoQuota, _) => say!(ADVICE_IO_QUOTA),
         (CauseKind::MemoryLimit, _) => say!(ADVICE_MEMORY_LIMIT),
+        (CauseKind::Network, _) if is_within_machine(names.label(root.cause.label)) => say!(ADVICE_IN_TRANSIT),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
         // One that was always found waiting may have been woken in between.
@@ -139,7 +141,7 @@ fn library_lock(label: &str) -> Option<Sentence> {
 
 /// What to do about a sleep: the program's own, or one for which others wait.
 fn slept(root: &RootCause) -> Sentence {
-    if root.is_of_the_end() { say!(ADVICE_SLEPT) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+    if root.is_of_the_end() && !root.is_for_outside() { say!(ADVICE_SLEPT) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
 
 /// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.

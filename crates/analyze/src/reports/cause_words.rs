@@ -95,12 +95,15 @@ fn is_for_lock(names: &Names<'_, '_>, root: &RootCause) -> bool {
     names.contention(root.cause.label, root.cause.place) == Contention::Lock
 }
 
-/// What the program's end waited for, and nobody else did.
+/// What the program's end or somebody outside waited for, and nobody else did.
 fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     let (who, place) = (explanation.names.role(root.cause.role), root.place());
     let label = explanation.names.label(root.cause.label);
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let sentence = match root.cause.kind {
+        CauseKind::Slept if root.is_for_outside() => {
+            say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = Word::Ns(root.served_ns))
+        }
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
         CauseKind::TimedOut if root.is_awaited => {
             say!(END_LOOP_TIMER, who = who, place = place, part = part, elapsed = elapsed)
@@ -136,7 +139,7 @@ fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Se
 /// The functions that call the place, those with a part of it; where a wait has only one, those that called that, too: it may wait for
 /// many things.
 fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
-    let whole_ns = root.wait_ns.max(root.path_ns) as f64;
+    let whole_ns = root.wait_ns.max(root.path_ns).max(root.served_ns) as f64;
     let is_much = |(caller, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns && has_name(caller);
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     let callers = match callers.as_slice() {

@@ -40,6 +40,8 @@ columns! {
         "割合", "経過時間のうち、これによって誰かが遅れていた割合。";
     plain "path_ns", "Time on Path", "Its part of the elapsed time, by the chain that ends with the program; none where the program did not end by itself.",
         "パス時間", "プログラムの終了に至る連鎖で、これが占める時間。プログラムが自ら終了していない場合はありません。";
+    detail "served_ns", "Time for Others Outside", "Time of threads that others from outside the recording asked: these waited meanwhile, unseen.",
+        "外部のための時間", "記録の外から要求を受けたスレッドがそこで過ごした時間。その間、要求した側は記録されずに待っていました。";
     detail "cause", "Cause", "What it is, in words.",
         "原因", "原因を言葉で示したもの。";
     detail "waited_for", "Waited for", "What they waited for themselves, where they waited.",
@@ -125,7 +127,10 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
         let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
         let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
-        delay_ns(root) >= least.max(1) || is_of_end
+        let for_outside = if root.is_for_outside() { root.served_ns } else { 0 };
+        let is_for_outside =
+            for_outside as f64 >= END_SHARE * explanation.elapsed_ns as f64 && for_outside >= least.max(1);
+        delay_ns(root) >= least.max(1) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
@@ -152,6 +157,12 @@ fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let kind = fold.object_type(object);
     matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Slept)
         && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
+}
+
+/// What nobody who is recorded waited for, ns: the program's end did, or somebody outside.
+fn unseen_ns(root: &RootCause) -> u64 {
+    let served_ns = if root.is_for_outside() { root.served_ns } else { 0 };
+    on_path_alone(root).max(served_ns)
 }
 
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,
@@ -187,8 +198,8 @@ impl CauseRow<'_> {
     /// Waits that it explains, or time in run queues, ns.
     fn ns(&self) -> u64 {
         match self {
-            CauseRow::Wait(root) if root.cause.no_work => on_path_alone(root),
-            CauseRow::Wait(root) => root.wait_ns.max(on_path_alone(root)),
+            CauseRow::Wait(root) if root.cause.no_work => unseen_ns(root),
+            CauseRow::Wait(root) => root.wait_ns.max(unseen_ns(root)),
             CauseRow::Queue(queue) => queue.ns,
         }
     }
@@ -241,6 +252,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
             Value::Ns(ns),
             Value::Ns(queue.wall_ns),
             Value::Fraction(queue.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
+            Value::None,
             Value::None,
             Value::Prose(text.clone()),
             Value::None,
@@ -361,6 +373,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Ns(delay_ns(root)),
             Value::Fraction(delay_ns(root) as f64 / explanation.elapsed_ns.max(1) as f64),
             if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },
+            if root.served_ns > 0 { Value::Ns(root.served_ns) } else { Value::None },
             Value::Prose(cause(fold, explanation, root)),
             text(names.label(root.cause.label)),
             if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },

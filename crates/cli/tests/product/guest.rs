@@ -31,7 +31,9 @@ export PATH=/usr/bin:/bin HOME=/ COLUMNS=160 PYTHONDONTWRITEBYTECODE=1
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/shm /dev/pts; mount -t tmpfs -o mode=1777 shm /dev/shm; mount -t devpts devpts /dev/pts
 mount -t securityfs securityfs /sys/kernel/security; mount -t tracefs tracefs /sys/kernel/tracing
-mount -t cgroup2 cgroup2 /sys/fs/cgroup; mount -t tmpfs tmp /tmp
+mount -t cgroup2 cgroup2 /sys/fs/cgroup; chmod 1777 /tmp
+# Where the checkout lies below it, its programs are there.
+[ -n \"$(ls -A /tmp)\" ] || mount -t tmpfs tmp /tmp
 ip link set lo up; ulimit -c 0
 stty -F /dev/ttyS1 raw
 exec > /dev/console 2>&1

@@ -46,6 +46,12 @@ impl Account {
         *sum = sum.saturating_add(ns);
     }
 
+    /// What is left of the life ran.
+    pub fn set_running(&mut self) {
+        let off = self.run_queue_ns + self.demand_ns + self.structure_ns + self.own_ns + self.idle_ns;
+        self.running_ns = self.life_ns.saturating_sub(off);
+    }
+
     /// Counts `ns` of the waits on others as idle: nobody had been asked.
     pub fn move_demand_to_idle(&mut self, ns: u64) {
         let ns = ns.min(self.demand_ns);

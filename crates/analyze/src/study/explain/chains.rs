@@ -12,6 +12,8 @@ pub type NodeId = u32;
 pub const WAITS: NodeId = 0;
 /// Above what the program's end waited for.
 pub const PATH: NodeId = 1;
+/// Above the sleeps of threads that serve others from outside the recording, who wait for them unseen.
+pub const SERVED: NodeId = 2;
 
 /// Waits of a chain that are kept, at most: equal ones are one. What comes behind is explained, and not told.
 const LONGEST: u16 = 6;
@@ -52,7 +54,7 @@ pub struct ChainNode {
     pub depth: u16,
     /// What is known of threads without work on the chain.
     pub idle: Idleness,
-    /// [`WAITS`] or [`PATH`].
+    /// [`WAITS`], [`PATH`] or [`SERVED`].
     pub root: NodeId,
 }
 
@@ -63,10 +65,10 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// The two roots.
+    /// The roots.
     pub fn new() -> Self {
         let root = |root| ChainNode { parent: root, link: None, depth: 0, idle: Idleness::Busy, root };
-        Self { nodes: vec![root(WAITS), root(PATH)], numbers: WordMap::default() }
+        Self { nodes: vec![root(WAITS), root(PATH), root(SERVED)], numbers: WordMap::default() }
     }
 
     /// A node.

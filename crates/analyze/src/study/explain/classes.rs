@@ -1,8 +1,8 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::{hands_to_queue, sends};
@@ -14,7 +14,7 @@ use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::relays::Relays;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
-    is_of_event_loop, parks_threads, serves,
+    is_of_event_loop, is_within_machine, parks_threads, serves,
 };
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -101,6 +101,8 @@ pub struct Classes<'n, 't> {
     asked: HashSet<usize>,
     /// Of each key: whether its waits are sleeps by means of a timed wait.
     paced: Vec<bool>,
+    /// Roles that others from outside the recording ask.
+    asked_from_outside: HashSet<RoleId>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -128,6 +130,7 @@ impl<'n, 't> Classes<'n, 't> {
             loops,
             asked: asked(trace),
             paced: paced_keys(trace),
+            asked_from_outside: HashSet::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -135,6 +138,7 @@ impl<'n, 't> Classes<'n, 't> {
         let known = keys.iter().zip(&classes.of_key);
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
+        classes.find_asked_from_outside();
         classes
     }
 
@@ -177,7 +181,14 @@ impl<'n, 't> Classes<'n, 't> {
         let waker = (idle == Idleness::Serves).then(|| waker_of(&self.trace.events().key(key))).flatten();
         let both = asker.zip(waker.map(self.role_of));
         let answers = both.is_some_and(|(asker, waker)| self.relays.is_client(asker, waker));
-        if answers { Idleness::Busy } else { idle }
+        let in_transit =
+            idle == Idleness::Serves && asker.is_some() && self.is_in_transit(&self.trace.events().key(key));
+        if answers || in_transit { Idleness::Busy } else { idle }
+    }
+
+    /// Whether what a wait is for was sent, and has not come: within a machine whoever sends ends the wait, but for what TCP holds back.
+    fn is_in_transit(&self, key: &EventKey) -> bool {
+        WakerKind::from_code(key.waker_kind()) == WakerKind::Network && is_within_machine(self.name(key))
     }
 
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
@@ -192,6 +203,29 @@ impl<'n, 't> Classes<'n, 't> {
         may_be
             && self.of(thread, row, key) == WaitClass::Own
             && (is_paced || self.request_before(thread, row).is_some())
+    }
+
+    /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
+    pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
+        let kind = object_type(self.trace, self.trace.events().key(key).object());
+        kind == ObjectType::Sleep && self.asked_from_outside.contains(&(self.role_of)(thread))
+    }
+
+    /// Roles whose waits for questions ended from outside often enough.
+    fn find_asked_from_outside(&mut self) {
+        let mut questions: HashMap<RoleId, u64> = HashMap::new();
+        for (number, key) in self.trace.events().keys.iter().enumerate() {
+            let from_outside =
+                matches!(WakerKind::from_code(key.waker_kind()), WakerKind::Network | WakerKind::OtherThread);
+            let name = self.name(key);
+            let listens = serves(name) || name.contains("TCP listen") || name.contains("connections");
+            let is_idle = matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
+            if let Some(thread) = key.thread().get().filter(|_| from_outside && listens && is_idle) {
+                *questions.entry((self.role_of)(thread)).or_default() += self.dialogues.waits(number);
+            }
+        }
+        questions.retain(|_, count| *count >= USUAL);
+        self.asked_from_outside = questions.into_keys().collect();
     }
 
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for

@@ -96,6 +96,8 @@ pub struct Dialogues<'n> {
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
+    /// How many waits each key has.
+    waits: Vec<u64>,
     found_work: HashMap<WaitAt, bool>,
 }
 
@@ -121,6 +123,7 @@ impl<'n> Dialogues<'n> {
             enders: Enders::new(),
             time_outs: HashMap::new(),
             peers: BTreeSet::new(),
+            waits: Vec::new(),
             found_work: HashMap::new(),
         };
         for (thread, program) in dialogues.programs.iter().enumerate() {
@@ -129,10 +132,12 @@ impl<'n> Dialogues<'n> {
         dialogues.creations(trace);
         let facts = facts(trace);
         dialogues.wake_ups(trace, &facts);
+        dialogues.waits = facts.iter().map(|facts| facts.waits).collect();
         let place_of = &mut |key: &EventKey| names.place_of(key.stack());
         dialogues.find_peers(trace, &facts, place_of);
         dialogues.peers.extend(by_turns(trace, place_of));
-        dialogues.peers.extend(by_permits(trace, facts.iter().map(|facts| facts.waits), role_of, names));
+        let by_permits = by_permits(trace, &dialogues.waits, role_of, names);
+        dialogues.peers.extend(by_permits);
         dialogues.find_work(trace);
         dialogues
     }
@@ -288,6 +293,11 @@ impl<'n> Dialogues<'n> {
     /// How many waits of `role` on `object` ended by their time-out.
     pub fn time_outs(&self, role: RoleId, object: ObjectId) -> u64 {
         self.time_outs.get(&(role, object)).copied().unwrap_or(0)
+    }
+
+    /// How many waits a key has, by its number.
+    pub fn waits(&self, key: usize) -> u64 {
+        self.waits.get(key).copied().unwrap_or(0)
     }
 
     /// Whether the object works like a lock.

@@ -30,6 +30,7 @@ mod roles;
 mod roots;
 mod run_queue;
 mod scripts;
+mod seeds;
 mod sleeps;
 mod story;
 mod terms;
@@ -45,6 +46,7 @@ use dwell_store::Trace;
 
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
+use self::chains::{SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
@@ -56,9 +58,10 @@ pub use self::places::{function_at, wait_place};
 pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
+use self::seeds::{Seed, Wait};
 pub use self::sleeps::sleep_within;
 pub use self::story::{StoryPiece, StoryWait};
-pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass};
+pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, is_within_machine};
 use self::waiters::Waiters;
 use self::walk::WaitWalk;
 use crate::engine::fold::Fold;
@@ -131,6 +134,16 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
     let selected = selected(fold);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
+    let root_of = |wait: &Wait| {
+        let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
+        let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
+        let root = match wait.class {
+            WaitClass::Demand | WaitClass::GivenUp => waiters.as_ref().is_none_or(is_theirs).then_some(WAITS),
+            WaitClass::Own if waiters.is_none() && classes.sleeps_for_outside(wait.thread, wait.key) => Some(SERVED),
+            _ => None,
+        };
+        root.filter(|_| is_selected)
+    };
     let mut demand_ns = 0u64;
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let path = path(fold);
@@ -146,12 +159,9 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
             let ns = to.saturating_sub(from);
             of_thread[wait.thread].add_wait(wait.class, ns);
-            let is_demand = matches!(wait.class, WaitClass::Demand | WaitClass::GivenUp);
-            let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
-            let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
-            if ns > 0 && is_demand && is_selected && waiters.as_ref().is_none_or(is_theirs) {
-                demand_ns = demand_ns.saturating_add(ns);
-                parts.push((from, to));
+            if let Some(root) = root_of(wait).filter(|_| ns > 0) {
+                demand_ns = demand_ns.saturating_add(if root == WAITS { ns } else { 0 });
+                parts.push(Seed { from, to, root });
             }
         });
     }
@@ -161,10 +171,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         demand_ns = demand_ns.saturating_sub(ns);
         accounts.entry(first.role).or_default().move_demand_to_idle(ns);
     }
-    for account in accounts.values_mut() {
-        let off = account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
-        account.running_ns = account.life_ns.saturating_sub(off);
-    }
+    accounts.values_mut().for_each(Account::set_running);
     #[cfg(test)]
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);

@@ -130,6 +130,11 @@ impl<'f, 't> Names<'f, 't> {
         thread.map_or((String::new(), ""), |thread| filters(self.trace, thread))
     }
 
+    /// Whether a role is of fibers.
+    pub fn is_fiber(&self, role: RoleId) -> bool {
+        self.role_of[..self.trace.fiber_threads.min(self.role_of.len())].contains(&role)
+    }
+
     /// What the roles are called.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
         self.roles.texts.iter().map(String::as_str)

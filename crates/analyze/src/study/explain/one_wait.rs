@@ -4,10 +4,12 @@ use crate::engine::fold::Fold;
 use crate::question::windows::{Part, Windows};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
+use crate::study::explain::chains::WAITS;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::CpuRuns;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
+use crate::study::explain::seeds::Seed;
 use crate::study::explain::story::{StoryPiece, StoryWait};
 use crate::study::explain::terms::Cause;
 use crate::study::explain::walk::WaitWalk;
@@ -55,7 +57,7 @@ pub fn explain_wait<'f, 't>(
     walk.walk((from, to), &mut |wait, parts| {
         if (wait.thread, wait.row) == (thread, row) {
             span = wait.span;
-            parts.push(wait.span);
+            parts.push(Seed { from: wait.span.0, to: wait.span.1, root: WAITS });
         }
     });
     let story = walk.story();

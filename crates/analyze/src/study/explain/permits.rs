@@ -30,13 +30,13 @@ struct Waits {
 /// The objects on which threads wait for one of a few. `waits` are those of each key.
 pub fn by_permits(
     trace: &Trace,
-    waits: impl Iterator<Item = u64>,
+    waits: &[u64],
     role_of: &dyn Fn(usize) -> RoleId,
     names: &mut Names<'_, '_>,
 ) -> BTreeSet<ObjectId> {
     let mut groups: BTreeMap<(RoleId, PlaceId), Waits> = BTreeMap::new();
     let mut of_object: HashMap<ObjectId, BTreeSet<(RoleId, PlaceId)>> = HashMap::new();
-    for (key, waits) in trace.events().keys.iter().zip(waits).filter(|(_, waits)| *waits > 0) {
+    for (key, waits) in trace.events().keys.iter().zip(waits).filter(|(_, waits)| **waits > 0) {
         let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
         let both = key.thread().get().zip(key.waker().get()).filter(|(thread, waker)| thread != waker && woken);
         let Some((thread, waker)) = both.filter(|_| parks_threads(object_type(trace, key.object()))) else { continue };

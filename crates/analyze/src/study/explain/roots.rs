@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_model::StackId;
 
 use crate::study::explain::call_paths::{CauseAt, CauseGroup, by_function, by_place};
-use crate::study::explain::chains::{Chains, NodeId, PATH};
+use crate::study::explain::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use crate::study::explain::found::{CauseId, FoundCauses};
 use crate::study::explain::meanwhile::Meanwhile;
 use crate::study::explain::names::Names;
@@ -33,6 +33,8 @@ pub struct RootCause {
     pub wall_ns: u64,
     /// Its part of the path that determined the elapsed time, ns.
     pub path_ns: u64,
+    /// Time in which threads that serve others from outside the recording did that, thread-nanoseconds: these waited, unseen.
+    pub served_ns: u64,
     /// Chains of waits that lead to it, the largest first: who waited for what, because of whom.
     pub chains: Vec<(Vec<Link>, u64)>,
     /// A stack of it.
@@ -48,6 +50,11 @@ impl RootCause {
     pub fn is_of_the_end(&self) -> bool {
         let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns / MUCH_LONGER;
         self.wait_ns == 0 || self.cause.no_work || hardly
+    }
+
+    /// Whether nobody who is recorded waited for it, but others outside did for most of its time.
+    pub fn is_for_outside(&self) -> bool {
+        self.is_of_the_end() && self.served_ns > self.path_ns
     }
 
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.
@@ -69,6 +76,7 @@ impl RootCause {
         self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns).min(self.wait_ns);
         self.path_ns = self.path_ns.saturating_add(other.path_ns);
+        self.served_ns = self.served_ns.saturating_add(other.served_ns);
         self.chains.extend(other.chains);
         for (caller, ns) in other.callers {
             match self.callers.iter_mut().find(|(known, _)| *known == caller) {
@@ -110,8 +118,12 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
     let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
     for ((node, cause), ns) in &found.waits_ns {
         let root = root_of[*cause as usize];
-        if chains.node(*node).root == PATH {
-            roots[root].path_ns += ns;
+        match chains.node(*node).root {
+            PATH => roots[root].path_ns += ns,
+            SERVED => roots[root].served_ns += ns,
+            _ => {}
+        }
+        if chains.node(*node).root != WAITS {
             continue;
         }
         roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
@@ -129,7 +141,7 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
         root.chains = largest(chains, nodes);
     }
     let mut roots = ends_as_one(roots);
-    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
+    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns.max(root.served_ns))), root.cause));
     roots
 }
 
@@ -177,6 +189,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         wait_ns: 0,
         wall_ns: 0,
         path_ns: 0,
+        served_ns: 0,
         chains: Vec::new(),
         stack: found.stacks[heaviest],
         meanwhile: None,
@@ -184,11 +197,11 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     })
 }
 
-/// The time of each cause: of what waits, or else of the path.
+/// The time of each cause: of what waits, or else of the path and of what is served.
 fn times(chains: &Chains, found: &FoundCauses) -> Vec<u64> {
     let (mut waits, mut path) = (vec![0u64; found.causes.len()], vec![0u64; found.causes.len()]);
     for ((node, cause), ns) in &found.waits_ns {
-        let sums = if chains.node(*node).root == PATH { &mut path } else { &mut waits };
+        let sums = if chains.node(*node).root == WAITS { &mut waits } else { &mut path };
         sums[*cause as usize] = sums[*cause as usize].saturating_add(*ns);
     }
     waits.into_iter().zip(path).map(|(waits, path)| if waits > 0 { waits } else { path }).collect()

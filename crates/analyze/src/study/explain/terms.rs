@@ -188,6 +188,14 @@ pub fn asks(name: &str) -> bool {
     is_client_socket(name) || name.contains("Unix /") || name.contains("Unix @")
 }
 
+/// Whether a connection's ends have both the same address of this machine; in a name, or in what a call waits for.
+pub fn is_within_machine(name: &str) -> bool {
+    ["127.0.0.1:", "[::1]:"].iter().any(|address| {
+        let ends = name.split_once("TCP ").and_then(|(_, ends)| ends.strip_prefix(address)?.split_once(" -> "));
+        ends.is_some_and(|(_, other)| other.starts_with(address))
+    })
+}
+
 /// Whether the socket's own port was nobody's choice: this end connected.
 pub fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")

@@ -28,6 +28,7 @@ use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
+use crate::study::explain::seeds::{Seed, Wait};
 use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::story::Story;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
@@ -45,20 +46,6 @@ struct Window {
     to: u64,
     askers: Askers,
     hops: Hops,
-}
-
-/// A wait of the trace, for those who choose which are to be explained.
-pub struct Wait {
-    /// Who waited.
-    pub thread: usize,
-    /// Its off-CPU row.
-    pub row: usize,
-    /// Number of the row's key.
-    pub key: u32,
-    /// From when to when.
-    pub span: (u64, u64),
-    /// Whether it holds somebody up.
-    pub class: WaitClass,
 }
 
 /// The walk over a trace.
@@ -130,7 +117,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
 
     /// Explains the parts of each wait that `seeds` gives, and what they need. It is asked about every wait of these bounds.
     /// Of several bounds the latest come first.
-    pub fn walk(&mut self, (begin, end): (u64, u64), seeds: &mut impl FnMut(&Wait, &mut Vec<(u64, u64)>)) {
+    pub fn walk(&mut self, (begin, end): (u64, u64), seeds: &mut impl FnMut(&Wait, &mut Vec<Seed>)) {
         let mut next: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
         for thread in 0..self.asked.len() {
             let first = self.rows.of(thread).start;
@@ -179,8 +166,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         &mut self,
         thread: usize,
         row: usize,
-        seeds: &mut impl FnMut(&Wait, &mut Vec<(u64, u64)>),
-        parts: &mut Vec<(u64, u64)>,
+        seeds: &mut impl FnMut(&Wait, &mut Vec<Seed>),
+        parts: &mut Vec<Seed>,
     ) {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let askers = self.asked[thread].reach(row);
@@ -196,9 +183,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             seeds(&Wait { thread, row, key, span: (bounds.start, bounds.woken), class }, parts);
             if !parts.is_empty() {
                 let link = self.facts(key).link;
-                let askers = Askers::one(self.chains.below(WAITS, link, Idleness::Busy));
-                for (from, to) in parts.drain(..) {
-                    self.windows.push(Window { thread, row, from, to, askers: askers.clone(), hops: Hops::NONE });
+                for Seed { from, to, root } in parts.drain(..) {
+                    let askers = Askers::one(self.chains.below(root, link, Idleness::Busy));
+                    self.windows.push(Window { thread, row, from, to, askers, hops: Hops::NONE });
                     self.empty();
                 }
             }
@@ -379,9 +366,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
     }
 
-    /// Whether the thread did nothing more after the wait of a row.
+    /// Whether the thread waited for nothing more after the wait of a row.
     fn is_last(&self, thread: usize, row: usize) -> bool {
-        self.trace.threads.exited[thread] && row + 1 == self.rows.of(thread).end
+        let (mut later, rows) = (row + 1..self.rows.of(thread).end, &self.trace.events().off_cpu);
+        self.trace.threads.exited[thread] && later.all(|row| rows.wait_ns(row) == 0)
     }
 
     /// Tells that a part of a wait is because of what another thread did.

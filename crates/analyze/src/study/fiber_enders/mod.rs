@@ -355,6 +355,16 @@ fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
 }
 
 /// A fiber that waits for a wait group waits for those that it made; and so does one that receives from a channel, where one of these
+/// Fibers that waited when they ended.
+fn waiting_at_end(view: &Trace, fibers: usize) -> HashSet<ThreadId> {
+    let off = &view.off_cpu;
+    let to_its_end = |row: &usize| {
+        let end_ns = off.thread[*row].get().filter(|fiber| *fiber < fibers).map(|fiber| view.threads.end_ns[fiber]);
+        end_ns.is_some_and(|end_ns| off.wait_ns[*row] > 0 && off.start_ns[*row] + off.wait_ns[*row] >= end_ns)
+    };
+    (0..off.len()).filter(to_its_end).map(|row| off.thread[row]).collect()
+}
+
 /// ended as the wait did.
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
@@ -366,6 +376,7 @@ fn name_children(view: &mut Trace, fibers: usize) {
         children.entry(parent).or_default().push((end_ns, ThreadId::new(child)));
     }
     children.values_mut().for_each(|of_one| of_one.sort_unstable());
+    let waiting_at_end = waiting_at_end(view, fibers);
     for row in 0..view.off_cpu.len() {
         let off = &view.off_cpu;
         let end_ns = off.start_ns[row] + off.wait_ns[row];
@@ -373,8 +384,13 @@ fn name_children(view: &mut Trace, fibers: usize) {
         let is_open = !off.waker[row].is_some() && off.outcome[row] != Outcome::Unfinished.code();
         let Some(made) = children.get(&off.thread[row]).filter(|_| is_open) else { continue };
         let until = made.partition_point(|(end, _)| *end <= end_ns.saturating_add(near_ns));
-        let Some(&(child_end_ns, child)) = until.checked_sub(1).map(|at| &made[at]) else { continue };
-        let is_near = child_end_ns.saturating_add(near_ns) >= end_ns && child_end_ns > off.start_ns[row];
+        let last = made[..until].iter().rev().take_while(|(end, _)| end.saturating_add(near_ns) >= end_ns);
+        // One that waited to its end may have ended with the program only.
+        let Some(&(child_end_ns, child)) = last.max_by_key(|(end, child)| (!waiting_at_end.contains(child), *end))
+        else {
+            continue;
+        };
+        let is_near = child_end_ns > off.start_ns[row];
         let is_join = || kind == ObjectType::Channel && receives(view, view.off_cpu.stack[row]);
         if is_near && (kind == ObjectType::WaitGroup || is_join()) {
             (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child, WakerKind::Thread.code());

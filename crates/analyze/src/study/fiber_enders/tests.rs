@@ -136,3 +136,14 @@ fn a_wait_group_waits_for_the_child_that_ended_last() {
     name_enders(&mut trace);
     assert_eq!(pieces(&trace, 0), [(0, 100, Some(2), false)]);
 }
+
+#[test]
+fn a_wait_group_waits_for_no_child_that_waits_to_the_programs_end() {
+    let mut trace = fibers(3);
+    trace.threads.end_ns[1] = 98;
+    runs(&mut trace, 1, (0, 98), "main.rank");
+    waits(&mut trace, 2, (0, 100), LEDGER, "main.ping net.(*netFD).Read runtime.gopark");
+    waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 100, Some(1), false)]);
+}

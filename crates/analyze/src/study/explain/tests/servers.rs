@@ -1,6 +1,6 @@
 //! Who is held up where threads ask others, or share what there is of something.
 
-use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId};
+use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId, WakerKind};
 use dwell_store::Trace;
 use dwell_store::tables::StackRow;
 
@@ -202,4 +202,27 @@ fn permits_that_two_have_are_a_lock_for_the_others() {
     let fold = Fold::new(&trace, &query).unwrap();
     let whole = explain(&fold).whole();
     assert!(whole.demand_ns > 0 && whole.idle_ns <= 2 * CELL, "{whole:?}");
+}
+
+#[test]
+fn a_server_whose_clients_are_not_recorded_sleeps_while_they_wait() {
+    let served = |waker: WakerKind| {
+        let mut trace = trace(&format!("server: {}", "e#sss#".repeat(6)));
+        let set = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Event.code()).unwrap();
+        trace.objects.name[set] = "epoll {TCP listen 0.0.0.0:80, connections}".into();
+        for row in 0..trace.off_cpu.thread.len() {
+            if trace.off_cpu.object[row] == ObjectId::new(set) {
+                trace.off_cpu.waker_kind[row] = waker.code();
+            }
+        }
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        assert_eq!(explanation.demand_ns, 0, "nobody who is recorded waits");
+        let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept);
+        slept.map_or(0, |root| root.served_ns / CELL)
+    };
+    assert_eq!(served(WakerKind::Network), 18);
+    assert_eq!(served(WakerKind::Timer), 0, "nobody asked it");
 }
