@@ -8,7 +8,9 @@ use dwell_store::Trace;
 
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
-use crate::stacks::own_code::{is_interpreter, is_standard_code, is_system_module, is_trampoline};
+use crate::stacks::own_code::{
+    is_interpreter, is_standard_code, is_system_module, is_telling_python_library, is_trampoline,
+};
 use crate::stacks::project::project_of;
 
 /// A row of the functions that this query tells apart: name and module.
@@ -193,6 +195,12 @@ impl<'t> CallStacks<'t> {
             let python = self.trace.frames.python[frame];
             is_standard_code(file, name, python)
         })
+    }
+
+    /// Whether the frame at the end of `stack` is a function of Python's standard library that tells what a thread does.
+    pub fn is_telling_python_library(&self, stack: StackId) -> bool {
+        let file = |frame: usize| self.trace.frames.file[frame].as_str();
+        self.is_python(stack) && self.frame(stack).is_some_and(|frame| is_telling_python_library(file(frame)))
     }
 
     /// `file:line` of a frame, as far as known.

@@ -51,6 +51,8 @@ pub const PYTHON_LIBRARY: &str = "/lib/python3";
 pub const PYTHON_NATIVE: &str = "/lib-dynload/";
 /// What the paths have in them of packages that are no part of it.
 pub const PYTHON_PACKAGES: &str = "-packages/";
+/// How the path of the module ends that starts threads and has what they wait on: it is on the stacks of all of them.
+pub const PYTHON_THREADING: &str = "/threading.py";
 /// How its modules are called that are in no file.
 pub const PYTHON_FROZEN: &str = "<frozen ";
 
@@ -100,6 +102,11 @@ fn is_python_library(file: &str) -> bool {
     file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
 }
 
+/// Whether the Python source file is of the standard library, and tells what a thread does: the module `threading` is on all stacks.
+pub fn is_telling_python_library(file: &str) -> bool {
+    is_python_library(file) && !file.ends_with(PYTHON_THREADING)
+}
+
 /// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
 pub fn is_system_module(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
@@ -120,6 +127,17 @@ pub fn is_standard_code(file: &str, function: &str, python: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modules_of_python_tell_what_a_thread_does_except_threading() {
+        let library = "/usr/lib/python3.11";
+        assert!(is_telling_python_library(&format!("{library}/multiprocessing/queues.py")));
+        assert!(is_telling_python_library("<frozen runpy>"));
+        for file in [format!("{library}/threading.py"), format!("{library}/site-packages/app.py"), "/srv/app.py".into()]
+        {
+            assert!(!is_telling_python_library(&file), "{file}");
+        }
+    }
 
     #[test]
     fn system_libraries_are_known_by_their_base_name() {

@@ -35,6 +35,7 @@ pub fn cases() -> Vec<Case> {
     cases.push(any("python::short_lived", short_lived));
     cases.push(any("python::attached", attached));
     cases.push(any("python::coroutines_forks_and_depth", coroutines_forks_and_depth));
+    cases.push(any("python::library_thread_of_a_forked_child", library_thread_of_a_forked_child));
     cases
 }
 
@@ -444,5 +445,36 @@ fn coroutines_forks_and_depth(python: &Path) -> Result<()> {
     let stacks = &program.trace.stacks;
     let truncated = |row: &usize| stacks.end[*row] == 4 && stacks.frame[*row] != FrameId::NONE;
     ensure!((0..stacks.end.len()).any(|row| truncated(&row)), "no stack says that it was cut");
+    Ok(())
+}
+
+const QUEUE: &str = "\
+import multiprocessing, time
+def child(queue):
+    for _ in range(4): queue.put(b'x' * 300000)
+    queue.close(); queue.join_thread()
+def slow_reader(queue):
+    time.sleep(0.3)
+    for _ in range(4): queue.get()
+multiprocessing = multiprocessing.get_context('fork')
+queue = multiprocessing.Queue()
+process = multiprocessing.Process(target=child, args=(queue,))
+process.start(); slow_reader(queue); process.join()
+";
+
+/// The thread of a forked child that runs nothing but Python's library is called by its function there, and so is the place of its wait.
+fn library_thread_of_a_forked_child(python: &Path) -> Result<()> {
+    let program = Program::record(python, QUEUE)?;
+    let causes = program.recording.rows(&["explain"])?;
+    let links = causes.iter().filter(|cause| text(cause, "place").starts_with("slow_reader ("));
+    let mut links = links.filter_map(|cause| cause["links"].as_array()).flatten();
+    let told = |link: &Value| {
+        text(link, "who").ends_with(" thread Queue._feed")
+            && text(link, "place").starts_with("Connection._send (connection.py:")
+            && text(link, "waited_for").starts_with("write(pipe ")
+    };
+    let Some(link) = links.find(|link| told(link)) else { bail!("no wait of Queue._feed in\n{causes:#?}") };
+    let waited_ns = number(link, "wait_ns")?;
+    ensure!((100e6..600e6).contains(&waited_ns), "Queue._feed waited {waited_ns} ns for a sleep of 300 ms");
     Ok(())
 }

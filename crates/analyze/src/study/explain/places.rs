@@ -55,7 +55,7 @@ pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Cod
 }
 
 /// The place of `stack` at which a thread runs: the functions of the program and of packages in it; without one, those of its libraries;
-/// without one, the innermost function outside of the kernel.
+/// without one, those of Python's own library; without one, the innermost function outside of the kernel.
 pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
     place(trace, stacks, stack, &|_| true)
 }
@@ -74,6 +74,9 @@ fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn
     }
     if found.is_empty() {
         found = chain.iter().filter(of_library).copied().collect();
+    }
+    if found.is_empty() {
+        found = chain.iter().filter(|stack| stacks.is_telling_python_library(**stack)).copied().collect();
     }
     if found.is_empty() {
         found = chain.iter().find(outside_kernel).or(chain.first()).copied().into_iter().collect();

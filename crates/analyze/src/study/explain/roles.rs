@@ -97,15 +97,22 @@ fn is_forked(trace: &Trace, process: usize) -> bool {
     !programs[process].is_empty() && programs[process] == programs[parent] && !has_own
 }
 
-/// The outermost function of the program on most of the thread's first stacks: some lead through its start only in part.
+/// The outermost function of the program on most of the thread's first stacks; without one, that of Python's own library, as of the thread
+/// that writes to the pipe of a `multiprocessing.Queue`.
 fn start_function(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Option<String> {
+    most_frequent(trace, thread, &|stack| outermost(trace, stacks, stack))
+        .or_else(|| most_frequent(trace, thread, &|stack| outermost_of_python(trace, stacks, stack)))
+}
+
+/// What most of the thread's first stacks have: some lead through its start only in part.
+fn most_frequent(trace: &Trace, thread: usize, function_of: &dyn Fn(StackId) -> Option<String>) -> Option<String> {
     let events = trace.events();
     let stacks_of = |rows: std::ops::Range<usize>| rows.map(|row| events.off_cpu_key(row).stack());
     let all = events.off_cpu.of(thread);
     let (first, last) =
         (all.start.saturating_add(LOOKED_AT).min(all.end), all.start.saturating_add(LOOKED_AT_MORE).min(all.end));
     let mut found: Vec<(String, usize)> = Vec::new();
-    for function in stacks_of(all.start..first).filter_map(|stack| outermost(trace, stacks, stack)) {
+    for function in stacks_of(all.start..first).filter_map(function_of) {
         match found.iter_mut().find(|(known, _)| *known == function) {
             Some((_, times)) => *times += 1,
             None => found.push((function, 1)),
@@ -113,7 +120,7 @@ fn start_function(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Opti
     }
     // Of those that are there as often, the first.
     let most = found.into_iter().rev().max_by_key(|(_, times)| *times).map(|(function, _)| function);
-    most.or_else(|| stacks_of(first..last).find_map(|stack| outermost(trace, stacks, stack)))
+    most.or_else(|| stacks_of(first..last).find_map(function_of))
 }
 
 /// What every thread begins with, whatever it does.
@@ -145,6 +152,13 @@ fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
         return Some(if function.starts_with('[') { format!("of {file}") } else { short(function) });
     }
     None
+}
+
+/// The outermost function of Python's own library that tells what the thread does.
+fn outermost_of_python(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
+    let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
+    let start = chain.into_iter().rev().find(|stack| stacks.is_telling_python_library(*stack))?;
+    Some(short(&trace.frames.function[stacks.frame(start)?]))
 }
 
 /// How long a start function's name is in a role, at most.
