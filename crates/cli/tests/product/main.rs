@@ -59,6 +59,7 @@ mod packing;
 mod perf_data;
 mod pt;
 mod python;
+mod python_library;
 mod real_programs;
 mod recording;
 mod remote;
@@ -122,6 +123,7 @@ fn main() -> ExitCode {
     cases.extend(event_loops::cases());
     cases.extend(counted_events::cases());
     cases.extend(python::cases());
+    cases.extend(python_library::cases());
     cases.extend(symbols::cases());
     cases.extend(java::cases());
     cases.extend(javascript::cases());

@@ -35,7 +35,6 @@ pub fn cases() -> Vec<Case> {
     cases.push(any("python::short_lived", short_lived));
     cases.push(any("python::attached", attached));
     cases.push(any("python::coroutines_forks_and_depth", coroutines_forks_and_depth));
-    cases.push(any("python::library_thread_of_a_forked_child", library_thread_of_a_forked_child));
     cases
 }
 
@@ -59,7 +58,8 @@ fn interpreter(minor: u32) -> Result<PathBuf> {
     python.ok_or_else(|| Skip(format!("CPython 3.{minor} is not installed")).into())
 }
 
-fn some_interpreter() -> Result<PathBuf> {
+/// CPython of the system, or another one whose frames Dwell knows.
+pub fn some_interpreter() -> Result<PathBuf> {
     let system = PathBuf::from("/usr/bin/python3");
     let known = |path: &PathBuf| version_of(path).is_some_and(|minor| VERSIONS.contains(&minor));
     if known(&system) {
@@ -379,18 +379,23 @@ def main():
 main()
 ";
 
-/// Attached to a program that runs already.
-fn attached(python: &Path) -> Result<()> {
+/// A second of a program that runs already.
+pub fn attach(python: &Path, source: &str) -> Result<Recording> {
     needs_recording()?;
     let folder = TempDir::new()?;
     let mut command = std::process::Command::new(python);
-    let program = Running::start(command.args(["-c", FOREVER]))?;
+    let program = Running::start(command.args(["-c", source]))?;
     wait_for("the program to begin", || program.stdout().contains("ready").then_some(()))?;
     let pid = program.pid().to_string();
     let running = Running::start(&mut collect(folder.path(), &["--target-pid", &pid, "--duration", "1"], &[]))?;
     let output = running.finish()?;
     program.signal(Signal::KILL)?;
-    let trace = read(&Recording::in_folder(folder, output)?)?;
+    Recording::in_folder(folder, output)
+}
+
+/// Attached to a program that runs already.
+fn attached(python: &Path) -> Result<()> {
+    let trace = read(&attach(python, FOREVER)?)?;
     let leaf_of = |stack| python_frames(&trace, stack).last().map(|frame| (frame.function.clone(), frame.line));
     let samples = &trace.samples;
     let in_spin = |sample: &usize| leaf_of(samples.stack[*sample]).is_some_and(|(function, _)| function == "spin");
@@ -445,36 +450,5 @@ fn coroutines_forks_and_depth(python: &Path) -> Result<()> {
     let stacks = &program.trace.stacks;
     let truncated = |row: &usize| stacks.end[*row] == 4 && stacks.frame[*row] != FrameId::NONE;
     ensure!((0..stacks.end.len()).any(|row| truncated(&row)), "no stack says that it was cut");
-    Ok(())
-}
-
-const QUEUE: &str = "\
-import multiprocessing, time
-def child(queue):
-    for _ in range(4): queue.put(b'x' * 300000)
-    queue.close(); queue.join_thread()
-def slow_reader(queue):
-    time.sleep(0.3)
-    for _ in range(4): queue.get()
-multiprocessing = multiprocessing.get_context('fork')
-queue = multiprocessing.Queue()
-process = multiprocessing.Process(target=child, args=(queue,))
-process.start(); slow_reader(queue); process.join()
-";
-
-/// The thread of a forked child that runs nothing but Python's library is called by its function there, and so is the place of its wait.
-fn library_thread_of_a_forked_child(python: &Path) -> Result<()> {
-    let program = Program::record(python, QUEUE)?;
-    let causes = program.recording.rows(&["explain"])?;
-    let links = causes.iter().filter(|cause| text(cause, "place").starts_with("slow_reader ("));
-    let mut links = links.filter_map(|cause| cause["links"].as_array()).flatten();
-    let told = |link: &Value| {
-        text(link, "who").ends_with(" thread Queue._feed")
-            && text(link, "place").starts_with("Connection._send (connection.py:")
-            && text(link, "waited_for").starts_with("write(pipe ")
-    };
-    let Some(link) = links.find(|link| told(link)) else { bail!("no wait of Queue._feed in\n{causes:#?}") };
-    let waited_ns = number(link, "wait_ns")?;
-    ensure!((100e6..600e6).contains(&waited_ns), "Queue._feed waited {waited_ns} ns for a sleep of 300 ms");
     Ok(())
 }

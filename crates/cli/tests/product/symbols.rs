@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::replaced_while_it_ran", replaced_while_it_ran),
         Case::new("symbols::replaced_before_finalization", replaced_before_finalization),
         Case::new("symbols::debug_link", debug_link),
+        Case::new("symbols::started_by_a_link", started_by_a_link),
         Case::new("symbols::search_dir", search_dir),
         Case::new("symbols::debuginfod", debuginfod),
         Case::new("symbols::mini_debug_info", mini_debug_info),
@@ -264,6 +265,18 @@ fn debug_link() -> Result<()> {
     let rows = functions(&stripped.record(&[], &[])?)?;
     ensure!(find(&rows, "other_function").is_err() && find(&rows, "stripped_function").is_err(), "a wrong debug file");
     ensure!(rows.iter().any(|row| text(row, "function").starts_with("[app]func@0x")), "no code of app");
+    Ok(())
+}
+
+/// What only a link started is called by the link's name.
+fn started_by_a_link() -> Result<()> {
+    let mut stripped = Stripped::build()?;
+    let link = stripped.folder.path().join("server");
+    std::os::unix::fs::symlink(&stripped.app, &link)?;
+    stripped.app = link;
+    let rows = functions(&stripped.record(&[], &[])?)?;
+    let called = |start: &str| rows.iter().any(|row| text(row, "function").starts_with(start));
+    ensure!(called("[server]func@0x") && !called("[app]"), "{rows:#?}");
     Ok(())
 }
 

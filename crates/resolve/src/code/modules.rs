@@ -2,18 +2,18 @@
 //!
 //! A file whose build id differs from the recorded one is not used at all: wrong names are worse than none.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dwell_files::BoundedFile;
+use dwell_files::{BoundedFile, open_regular};
 use dwell_store::raw::wire::MapHeader;
 use dwell_store::{Folder, KeptFile, module_identity};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
 
-use crate::code::access::Access;
+use crate::code::access::{Access, real_path};
 use crate::code::files::MOST_ELF_BYTES;
 
 /// Number of the kernel's module.
@@ -46,6 +46,8 @@ pub struct Module {
     pub build_id: String,
     /// What tells it from other files of its path; empty when nothing does.
     identity: String,
+    /// The name by which it was started, where that is a link to it and the only one: `redis-server`, which is one to `redis-check-rdb`.
+    started_as: Option<String>,
     /// The file that is known to be it.
     pub file: Option<PathBuf>,
     /// The file that holds its debug information, when that is another one.
@@ -90,7 +92,7 @@ impl Module {
 
     /// What names begin with that are no symbols.
     fn bracketed(&self) -> String {
-        let base = self.base();
+        let base = self.started_as.as_deref().unwrap_or_else(|| self.base());
         if base.starts_with('[') { base.to_owned() } else { format!("[{base}]") }
     }
 
@@ -183,6 +185,27 @@ impl Modules {
         self.modules.get_mut(number as usize)
     }
 
+    /// Calls the modules that were started by links by these links' names. `programs` are paths; those that lead to one module by
+    /// several names, as to `busybox`, leave it its own.
+    pub fn name_after_links<'p>(&mut self, programs: impl Iterator<Item = &'p str>) {
+        let programs: BTreeSet<&str> = programs.collect();
+        let mut names: HashMap<String, BTreeSet<&str>> = HashMap::new();
+        for program in programs.into_iter().filter(|program| is_file(program)) {
+            let file = open_regular(Path::new(program)).ok().and_then(|file| real_path(&file));
+            let Some((file, name)) = file.and_then(|file| file.into_os_string().into_string().ok()).zip(base(program))
+            else {
+                continue;
+            };
+            names.entry(file).or_default().insert(name);
+        }
+        for module in &mut self.modules {
+            let mut names = names.get(&module.path).into_iter().flatten();
+            let only = names.next().filter(|_| names.next().is_none());
+            // `python3` is a link to `python3.11`, which says more.
+            module.started_as = only.filter(|name| !module.base().starts_with(**name)).map(|name| (*name).to_owned());
+        }
+    }
+
     /// Finds every module's file among those that `access` admits. Returns what was not found.
     pub fn locate(&mut self, places: &Places<'_>, access: &mut Access) -> Vec<(u32, Problem)> {
         let mut problems = Vec::new();
@@ -194,6 +217,10 @@ impl Modules {
         }
         problems
     }
+}
+
+fn base(path: &str) -> Option<&str> {
+    path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
 fn locate(module: &Module, places: &Places<'_>, access: &mut Access) -> Result<(PathBuf, Vec<Segment>), Problem> {
@@ -340,5 +367,27 @@ mod tests {
         assert_eq!(module("/usr/lib/libz.so.1").code_name(0x12), "[libz.so.1]+0x12");
         assert_eq!(module("[vdso]").code_name(0x12), "[vdso]+0x12");
         assert_eq!(module("/usr/lib/libz.so.1").function_name(0x10), "[libz.so.1]func@0x10");
+    }
+
+    #[test]
+    fn a_program_is_called_by_the_only_link_that_started_it() {
+        let folder = tempfile::tempdir().expect("folder");
+        let folder = folder.path().canonicalize().expect("real path");
+        let path = |name: &str| folder.join(name).display().to_string();
+        for (file, links) in [("check", vec!["server"]), ("box", vec!["ls", "cat"]), ("snake3.11", vec!["snake3"])] {
+            std::fs::write(path(file), "x").expect("file");
+            for link in links {
+                std::os::unix::fs::symlink(file, path(link)).expect("link");
+            }
+        }
+        let mut modules = Modules::default();
+        let numbers = ["check", "box", "snake3.11"].map(|name| modules.intern(&path(name), &[], String::new()));
+        let started = ["server", "server", "ls", "cat", "snake3", "absent"].map(path);
+        modules.name_after_links(started.iter().map(String::as_str));
+        let names = numbers.map(|number| modules.get(number).expect("module").function_name(16));
+        assert_eq!(names, ["[server]func@0x10", "[box]func@0x10", "[snake3.11]func@0x10"]);
+        let both = ["server", "check"].map(path);
+        modules.name_after_links(both.iter().map(String::as_str));
+        assert_eq!(modules.get(numbers[0]).expect("module").function_name(16), "[check]func@0x10");
     }
 }

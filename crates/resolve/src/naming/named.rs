@@ -73,6 +73,7 @@ pub fn name(
     let kept = raw.folder.modules().ok();
     let places = Places { search_dirs: &options.search_dirs, modules: kept.as_ref(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places, &mut Access::of(options.reader));
+    modules.name_after_links(raw.replay.lives.programs());
     let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
     let mut jit = Jit::load(kept.as_ref(), &raw.replay.lives, &mut modules, &relative);
     for told in told_code {

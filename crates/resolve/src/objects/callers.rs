@@ -15,6 +15,9 @@ const ENTRIES: &[&str] =
 /// The folder of the native parts of Python's standard library.
 const PYTHON_NATIVE: &str = "/lib-dynload/";
 
+/// How CPython's functions begin that wait for the locks of which Python's conditions, events and queues are made.
+const PYTHON_LOCK: &str = "PyThread_acquire_lock";
+
 /// Whether a Python file is of the standard library.
 fn is_python_library(path: &str) -> bool {
     path.starts_with("<frozen ") || (path.contains("/lib/python3") && !path.contains("-packages/"))
@@ -100,6 +103,13 @@ impl<'a> StackFrames<'a> {
         let site = site.or_else(|| called().flatten()).or_else(|| frames().find(runtime))?;
         // The line tells which of the closures in a function waits.
         Some(self.frames.function[site].trim_end_matches("::{{closure}}"))
+    }
+
+    /// Whether CPython waits for a lock of its own making there, and no Python function is known that would say whether it is one of a
+    /// condition, an event or a queue: as of the waits in which Dwell finds threads when it attaches.
+    pub fn is_python_lock_alone(self, stack: StackId) -> bool {
+        let is_lock = |frame: usize| self.frames.function[frame].starts_with(PYTHON_LOCK);
+        self.user(stack).any(is_lock) && !self.user(stack).any(|frame| self.frames.python[frame])
     }
 
     /// A hash of the place of a wait that is the same in every run of the same files.

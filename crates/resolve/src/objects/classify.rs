@@ -215,13 +215,16 @@ impl<'a> Classifier<'a> {
             {
                 (ObjectType::Mutex, pattern.refine)
             }
+            (_, Some(pattern)) if pattern.kind == ObjectType::Mutex && code.is_python_lock_alone(stack) => {
+                (ObjectType::Futex, pattern.refine)
+            }
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
             (_, None) => (self.guess(wait), Refine::Same),
         };
         let inherits_priority = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2 | FUTEX_WAIT_REQUEUE_PI);
         let locks_pi = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
         let has_owner = locks_pi || pattern.map_or(kind == ObjectType::Mutex, |pattern| pattern.has_owner);
-        let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
+        let certain = inherits_priority || (kind != ObjectType::Futex && pattern.is_some());
         if let (ObjectType::ThreadJoin, WaitTarget::Thread(thread)) = (kind, wait.hint) {
             return Target {
                 identity: Identity::Thread(thread),

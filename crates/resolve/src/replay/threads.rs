@@ -154,6 +154,11 @@ impl ThreadTable {
         process.get().and_then(|row| self.processes.get(row)).map_or("", Process::name)
     }
 
+    /// The paths of the programs that processes ran last, as they were started by them.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.processes.iter().map(|process| process.path.as_str())
+    }
+
     /// The process's id.
     pub fn pid(&self, process: ProcessId) -> u32 {
         process.get().and_then(|row| self.processes.get(row)).map_or(0, |process| process.tgid)
@@ -475,26 +480,4 @@ impl Process {
 }
 
 #[cfg(test)]
-mod tests {
-    use bytemuck::Zeroable;
-
-    use super::*;
-
-    #[test]
-    fn ids_of_a_container_are_no_ids_outside() {
-        let mut lives = ThreadTable::default();
-        let mut begin = |tid: u32, inner_tid: u32| {
-            let mut record = ThreadNewRecord { tgid: tid, inner_tid, ..ThreadNewRecord::zeroed() };
-            record.h.tid = tid;
-            record.pid_namespace = if inner_tid == 0 { 0 } else { 5 };
-            lives.begin(&record, 0);
-        };
-        begin(100, 1);
-        begin(101, 7);
-        begin(9, 0);
-        assert_eq!(lives.outer_id(100, 7), Some(101));
-        // Thread 9 outside is another one than what 9 is in the container.
-        assert_eq!(lives.outer_id(100, 9), None);
-        assert_eq!(lives.outer_id(9, 100), Some(100));
-    }
-}
+mod tests;
