@@ -305,6 +305,8 @@ sentences! {
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_KERNEL = "advice-kernel", "The kernel did that in a thread of its own (write-back, RCU, a driver): do what it waits for less often.",
+        "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。";
     ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
         "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
     ADVICE_IN_TRANSIT = "advice-in-transit",

@@ -70,7 +70,7 @@ codes! {
         Unknown = 0, "unknown", "Unknown";
         /// A thread of the profiled program, in the row's `waker`.
         Thread = 1, "thread", "Thread";
-        /// A thread outside the profiled program, the kernel's own ones included.
+        /// A thread outside the profiled program.
         OtherThread = 2, "other-thread", "Other thread";
         /// A timer.
         Timer = 3, "timer", "Timer";
@@ -82,6 +82,8 @@ codes! {
         IoQuota = 6, "io-quota", "I/O quota";
         /// Nobody of the program, in a wait that would not be if the control group were not at its limit of memory.
         MemoryLimit = 7, "memory-limit", "Memory limit";
+        /// A thread of the kernel.
+        KernelThread = 8, "kernel-thread", "Kernel thread";
     }
 
     /// How the walk of a user stack ended.

@@ -79,7 +79,7 @@ fn write(buffer: &mut RecordBuffer, what: u8, time_ns: u64, ids: (u32, u32, u32)
             cpu: bits as u16,
             // Seeded records less often than the bits would have it.
             flags: (bits >> 16) as u8 & if bits & 7 == 0 { 0xff } else { !switch_flag::SEEDED },
-            waker_context: (bits >> 24) as u8 % 6,
+            waker_context: (bits >> 24) as u8 % 7,
             state: [0, 0, 1, 1, 2, 4, 0x80, 0x2001][(bits >> 32) as usize % 8],
             syscall: [-1, 202, 35, 61, 0, 7, 74, 24, 426, 100_000][(bits >> 36) as usize % 10],
             object: bits % 3,

@@ -39,6 +39,8 @@ enums! {
         IDLE = 4,
         /// A device, done with a request that an I/O quota held back for most of the wait.
         IO_QUOTA = 5,
+        /// A thread of the kernel.
+        KERNEL_THREAD = 6,
     }
 }
 

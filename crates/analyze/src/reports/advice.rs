@@ -71,6 +71,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Network, _) if is_within_machine(names.label(root.cause.label)) => say!(ADVICE_IN_TRANSIT),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
+        (CauseKind::Kernel, _) => say!(ADVICE_KERNEL),
         // One that was always found waiting may have been woken in between.
         (CauseKind::Unfinished, _) if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),

@@ -66,6 +66,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
         CauseKind::Outside
+        | CauseKind::Kernel
         | CauseKind::Network
         | CauseKind::Timer
         | CauseKind::Device
@@ -81,7 +82,8 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
 /// Who ended the waits of a cause of the kind.
 fn ended_by(kind: CauseKind) -> &'static str {
     match kind {
-        CauseKind::Outside => "a program or kernel thread that is not recorded",
+        CauseKind::Outside => "a program that is not recorded",
+        CauseKind::Kernel => "a thread of the kernel",
         CauseKind::Network => "the network",
         CauseKind::Timer => "a timer of the kernel",
         CauseKind::Device => "the device",

@@ -27,7 +27,9 @@ static __always_inline u8 waker_context(struct task_struct *current, struct cont
 		return WAKER_HARDIRQ;
 	if (count & SOFTIRQ_SERVING)
 		return WAKER_SOFTIRQ;
-	return current->pid ? WAKER_TASK : WAKER_IDLE;
+	if (!current->pid)
+		return WAKER_IDLE;
+	return current->flags & PF_KTHREAD ? WAKER_KERNEL_THREAD : WAKER_TASK;
 }
 
 SEC("tp_btf/sched_waking")

@@ -92,6 +92,7 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         Some("hardirq") => waker_context::HARDIRQ,
         Some("idle") => waker_context::IDLE,
         Some("io-quota") => waker_context::IO_QUOTA,
+        Some("kernel-thread") => waker_context::KERNEL_THREAD,
         Some(_) => waker_context::TASK,
     };
     SwitchRecord {

@@ -56,6 +56,7 @@ export const BRACKETS_JA: Record<string, string> = {
   'no thread of the program': 'プログラム外',
   paused: '一時停止',
   'other-thread': 'プログラム外のスレッド',
+  'kernel-thread': 'カーネルのスレッド',
   timer: 'タイマー',
   network: 'ネットワーク',
   interrupt: '割り込み',

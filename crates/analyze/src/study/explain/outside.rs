@@ -13,7 +13,8 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
     let is_interrupted = Outcome::from_code(key.outcome()) == Outcome::Interrupted;
     match WakerKind::from_code(key.waker_kind()) {
         // What reads and writes for a device are threads of the kernel.
-        WakerKind::OtherThread if flushes || kind == ObjectType::BlockIo => CauseKind::Device,
+        WakerKind::KernelThread | WakerKind::OtherThread if flushes || kind == ObjectType::BlockIo => CauseKind::Device,
+        WakerKind::KernelThread => CauseKind::Kernel,
         WakerKind::OtherThread => CauseKind::Outside,
         // What tells a runtime's poller is called the network.
         WakerKind::Network if kind == ObjectType::Stream => CauseKind::Unknown,

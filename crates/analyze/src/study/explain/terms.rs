@@ -52,8 +52,10 @@ pub enum CauseKind {
     TimedOut,
     /// It waited to the end of the recording.
     Unfinished,
-    /// A program or kernel thread that is not recorded ended its wait.
+    /// A program that is not recorded ended its wait.
     Outside,
+    /// A thread of the kernel did.
+    Kernel,
     /// The network did.
     Network,
     /// A timer of the kernel did.
@@ -87,6 +89,7 @@ impl CauseKind {
             Self::TimedOut => "timed-out",
             Self::Unfinished => "unfinished",
             Self::Outside => "outside",
+            Self::Kernel => "kernel-thread",
             Self::Network => "network",
             Self::Timer => "timer",
             Self::Device => "device",
