@@ -17,6 +17,7 @@ mod found;
 mod gil_turns;
 mod hops;
 mod key_facts;
+mod many_files;
 mod meanwhile;
 mod names;
 mod one_wait;
@@ -50,13 +51,14 @@ use self::chains::{SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
+use self::many_files::many_files_as_one;
 pub use self::meanwhile::Meanwhile;
 use self::meanwhile::meanwhile;
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::places::{function_at, wait_place};
 pub use self::roots::RootCause;
-use self::roots::root_causes;
+use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
 use self::seeds::{Seed, Wait};
 pub use self::sleeps::sleep_within;
@@ -175,7 +177,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     #[cfg(test)]
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
-    let mut causes = root_causes(&names, &chains, found);
+    let causes = root_causes(&names, &chains, found);
+    let mut causes = in_order(many_files_as_one(&mut names, causes));
     look_beside(fold, path_ns, &mut names, &mut causes);
     Explanation {
         causes,

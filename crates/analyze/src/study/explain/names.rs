@@ -164,6 +164,15 @@ impl<'f, 't> Names<'f, 't> {
         label
     }
 
+    /// A label of its own for what others have together, of the same call as the first one's.
+    pub fn label_like(&mut self, first: LabelId, text: String) -> LabelId {
+        let call = self.calls.get(first as usize).copied().unwrap_or(-1);
+        let label = self.labels.number(text);
+        self.calls.resize(self.labels.texts.len(), call);
+        self.objects_of.resize(self.labels.texts.len(), Vec::new());
+        label
+    }
+
     /// What a label says: `mutex queue_lock`, `read(remote.conf)`, `a mutex`.
     pub fn label(&self, label: LabelId) -> &str {
         self.labels.text(label)

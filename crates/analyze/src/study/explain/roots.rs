@@ -71,7 +71,7 @@ impl RootCause {
     }
 
     /// Adds what is the same for a reader.
-    fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.cause.no_work |= other.cause.no_work;
         self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns).min(self.wait_ns);
@@ -97,7 +97,7 @@ impl RootCause {
     }
 }
 
-/// The root causes, the largest first. Of one kind, by one role (a process and its copies are one), for one thing: at one place; what ran, in one function.
+/// The root causes. Of one kind, by one role (a process and its copies are one), for one thing: at one place; what ran, in one function.
 pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCauses) -> Vec<RootCause> {
     let times = times(chains, &found);
     let mut alike: BTreeMap<Cause, Vec<CauseAt<'_>>> = BTreeMap::new();
@@ -140,7 +140,11 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
         root.wall_ns = union_ns(spans).min(root.wait_ns);
         root.chains = largest(chains, nodes);
     }
-    let mut roots = ends_as_one(roots);
+    ends_as_one(roots)
+}
+
+/// The causes, the largest first.
+pub fn in_order(mut roots: Vec<RootCause>) -> Vec<RootCause> {
     roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns.max(root.served_ns))), root.cause));
     roots
 }
