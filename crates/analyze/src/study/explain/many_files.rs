@@ -26,7 +26,11 @@ pub fn many_files_as_one(names: &mut Names<'_, '_>, causes: Vec<RootCause>) -> V
         }
     }
     for reads in of_role.into_values() {
-        merged.extend(if is_of_many(&reads) { vec![as_one(names, reads)] } else { reads });
+        if is_of_many(&reads) {
+            merged.extend(as_one(names, reads));
+        } else {
+            merged.extend(reads);
+        }
     }
     merged
 }
@@ -46,21 +50,22 @@ fn is_of_many(reads: &[RootCause]) -> bool {
     reads.len() >= MANY && 2 * most < all
 }
 
-/// One cause, at the place of the longest one.
-fn as_one(names: &mut Names<'_, '_>, reads: Vec<RootCause>) -> RootCause {
+/// One cause, at the place of the first one; none of none.
+fn as_one(names: &mut Names<'_, '_>, reads: Vec<RootCause>) -> Option<RootCause> {
     let folder = reads.iter().filter_map(|root| file_of(names, root)).reduce(shared_folder).unwrap_or("/").to_owned();
     let text = format!("{} files below {folder}", reads.len());
-    let mut reads = reads.into_iter();
-    let mut one = reads.next().expect("there are many");
+    let mut one = reads.into_iter().reduce(|mut one, other| {
+        one.add(other);
+        one
+    })?;
     one.cause.label = names.label_like(one.cause.label, text);
-    reads.for_each(|root| one.add(root));
-    one
+    Some(one)
 }
 
 /// The deepest folder that has both paths below it.
 fn shared_folder<'p>(one: &'p str, other: &str) -> &'p str {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    match one[..one.floor_char_boundary(same)].rfind('/') {
+    match one.as_bytes()[..same].iter().rposition(|byte| *byte == b'/') {
         Some(0) | None => "/",
         Some(end) => &one[..end],
     }

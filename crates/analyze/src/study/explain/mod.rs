@@ -47,7 +47,7 @@ use dwell_store::Trace;
 
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
-use self::chains::{SERVED, WAITS};
+use self::chains::{Chains, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::FoundCauses;
@@ -177,9 +177,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     #[cfg(test)]
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
-    let causes = root_causes(&names, &chains, found);
-    let mut causes = in_order(many_files_as_one(&mut names, causes));
-    look_beside(fold, path_ns, &mut names, &mut causes);
+    let causes = causes(fold, path_ns, &mut names, (&chains, found));
     Explanation {
         causes,
         names,
@@ -194,6 +192,19 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         steps,
         expected,
     }
+}
+
+/// The root causes, the largest first, with what there is to say of them besides.
+fn causes<'t>(
+    fold: &Fold<'t>,
+    path_ns: u64,
+    names: &mut Names<'_, 't>,
+    (chains, found): (&Chains, FoundCauses),
+) -> Vec<RootCause> {
+    let roots = root_causes(names, chains, found);
+    let mut causes = in_order(many_files_as_one(names, roots));
+    look_beside(fold, path_ns, names, &mut causes);
+    causes
 }
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
