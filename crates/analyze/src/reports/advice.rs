@@ -15,6 +15,12 @@ const SOMETIMES_IDLE: f64 = 0.5;
 /// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
 const THREADS_PER_LIFE: f64 = 2.0;
 
+/// Threads at work on average, from which on and below which they are few at a time.
+const HARDLY_ONE: f64 = 0.8;
+const FEW: f64 = 2.4;
+/// Part of the time from which a limit on them is told.
+const MOST_OF_THE_TIME: f64 = 0.3;
+
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
@@ -160,7 +166,7 @@ fn of_others_work(
     match way {
         Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
         Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
-        _ => pool(explanation, root, chains),
+        _ => pool(explanation, root, chains).or_else(|| few_at_a_time(explanation, root)),
     }
 }
 
@@ -173,7 +179,9 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
     // A loop that waits for many answers at once has no lack of threads.
     let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label) || names.is_for_one_pipe(link.label);
     let on_the_way = askers.iter().skip(1).filter(one_by_one).map(|link| {
-        let place = names.place(link.place).map(|place| place.at.clone());
+        // Who waits for a pipe waits for a child, and that is what to make faster.
+        let of_child = names.is_for_one_pipe(link.label).then(|| root.place()).flatten();
+        let place = of_child.or_else(|| names.place(link.place).map(|place| place.at.clone()));
         Workers { role: link.role, waited_for_ns: *ns, place, sleep: false }
     });
     let last = Workers {
@@ -186,6 +194,26 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
     let found: Vec<(f64, Sentence)> = workers.filter_map(|workers| too_few(explanation, root, workers)).collect();
     let busiest = found.iter().rposition(|(idle, _)| *idle < ALWAYS_BUSY).unwrap_or(0);
     found.into_iter().nth(busiest).map(|(_, advice)| advice)
+}
+
+/// What to do where more wait than work: a limit elsewhere lets so few in at a time, such as a proxy's connections to its backend.
+fn few_at_a_time(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let account: &Account = explanation.accounts.get(&root.cause.role)?;
+    let wall_ns = root.wall_ns.max(1) as f64;
+    let busy_ns = account.life_ns.saturating_sub(account.idle_ns) as f64;
+    let (at_work, waiters) = (busy_ns / wall_ns, root.wait_ns as f64 / wall_ns);
+    // Who did other things as well, or hardly anything, tells no limit.
+    let is_few = (HARDLY_ONE..FEW).contains(&at_work) && waiters >= at_work + 1.0;
+    let is_most = wall_ns >= MOST_OF_THE_TIME * explanation.elapsed_ns as f64;
+    (is_few && is_most).then(|| {
+        say!(
+            ADVICE_FEW_AT_A_TIME,
+            count = at_work.round() as u64,
+            who = explanation.names.role(root.cause.role),
+            waiters = waiters.round() as u64,
+            place = root.place(),
+        )
+    })
 }
 
 /// Threads that work for others.
