@@ -2,7 +2,7 @@
 //!
 //! `dwell docs PART` prints one; a test compares it with the file, so that neither can go stale.
 
-use dwell_analyze::{FINDINGS, METRICS};
+use dwell_analyze::METRICS;
 use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS, SystemCounter};
 use dwell_model::{Better, Collector, Unit};
 use dwell_store::tables::TABLES;
@@ -135,20 +135,15 @@ fn system_row(counter: &SystemCounter) -> String {
 }
 
 fn metrics() -> String {
-    let mut text = String::from("# Metrics and findings\n\n");
-    text.push_str("<!-- Made by `dwell docs metrics`; change METRICS and FINDINGS in crates/analyze instead. -->\n\n");
-    text.push_str("## Metrics\n\nT is the number of CPUs that the program may use, or `--target-concurrency`.\n\n");
+    let mut text = String::from("# Metrics\n\n");
+    text.push_str("<!-- Made by `dwell docs metrics`; change METRICS in crates/analyze instead. -->\n\n");
+    text.push_str("T is the number of CPUs that the program may use, or `--target-concurrency`.\n\n");
     text.push_str("| id | title | unit | additive | better | needs | definition |\n|---|---|---|---|---|---|---|\n");
     for metric in METRICS {
         let additive = if metric.additive { "yes" } else { "no" };
         let (unit, better, needs) = (unit(metric.unit), better(metric.better), collector(metric.collector));
         let (id, title, help) = (metric.id, cell(metric.title), cell(metric.long_help));
         text.push_str(&format!("| `{id}` | {title} | {unit} | {additive} | {better} | {needs} | {help} |\n"));
-    }
-    text.push_str("\n## Findings\n");
-    for finding in FINDINGS {
-        let (title, id, help, advice) = (finding.title, finding.id, finding.help, finding.advice);
-        text.push_str(&format!("\n### {title} (`{id}`)\n\n{help}\n\n*Advice:* {advice}\n"));
     }
     text
 }

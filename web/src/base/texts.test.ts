@@ -42,9 +42,9 @@ test('every text is used', () => {
 });
 
 test('every metric and finding of the documentation has words in Japanese', () => {
-  const text = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
-  const metrics = [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, id]) => id ?? '');
-  const findings = [...text.matchAll(/^### .*\(`([\w-]+)`\)/gm)].map(([, id]) => id ?? '');
+  const page = (name: string) => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
+  const metrics = [...page('metrics').matchAll(/^\| `(\w+)` \|/gm)].map(([, id]) => id ?? '');
+  const findings = [...page('findings').matchAll(/^\| \[.*\| `([\w-]+)` \|/gm)].map(([, id]) => id ?? '');
   expect(metrics.length).toBeGreaterThan(20);
   expect(findings.length).toBeGreaterThan(5);
   expect([...metrics, ...findings].filter((id) => !titleJa[id] || !helpJa[id])).toEqual([]);

@@ -37,8 +37,8 @@ test('a finding about threads filters to them, one about a time to that', () => 
 });
 
 test('every finding of the documentation has evidence and leads somewhere else than to the summary', () => {
-  const text = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
-  const ids = [...text.matchAll(/^### .*\(`([\w-]+)`\)/gm)].map(([, id]) => id ?? '');
+  const text = readFileSync(new URL('../../../docs/findings.md', import.meta.url), 'utf8');
+  const ids = [...text.matchAll(/^\| \[.*\| `([\w-]+)` \|/gm)].map(([, id]) => id ?? '');
   expect(ids.length).toBeGreaterThan(5);
   for (const id of ids) {
     expect(show(id, 'm').tab, id).not.toBe('summary');

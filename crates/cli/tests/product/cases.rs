@@ -24,7 +24,7 @@ const FIRST: usize = 3;
 /// Status of a program that lacks something here.
 const LACKS_SOMETHING: i32 = 77;
 /// Characters of a text on the page.
-const SHOWN: usize = 400;
+const SHOWN: usize = 160;
 
 /// `samples/cases/NAME/truth.toml`. Commands are a shell's, in a folder with the sources and `sample.h`.
 #[derive(Deserialize)]
