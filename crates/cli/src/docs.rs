@@ -36,7 +36,7 @@ DuckDB, Polars, pandas and others read them directly:
 
     duckdb -c \"select tid, name, end_ns - start_ns as lifetime_ns from 'r000th/tables/threads.parquet'\"
 
-An id is a row number of the table that it refers to, counted from 0; null refers to no row. A reader
+An id (uint32, nullable) is a row number of the table that it refers to, counted from 0; null refers to no row. A reader
 refuses a result of another version of the format, and a table that lacks a column.
 
 A result may come from somebody else, so its size on the disk bounds the cost of reading it. The tables of a result may take 128 MiB
@@ -78,7 +78,7 @@ fn type_name(ty: ColumnType) -> &'static str {
         ColumnType::Bool => "boolean",
         ColumnType::Text => "string",
         ColumnType::Bytes => "binary",
-        ColumnType::Id => "id (uint32, nullable)",
+        ColumnType::Id => "id",
     }
 }
 
@@ -100,18 +100,15 @@ readings, and remarks on notable values.
   (0 %, 113 %), but averages are right.
 - **Soft interrupts** are what Windows calls deferred procedure calls. Linux counts those that ran; one raised twice before
   it runs counts once.
-- **System calls**: no file has their number, so a BPF program counts them. That is expensive for programs that do little else, since every
-  system call of every program on the machine then takes the kernel's slow path: the shortest one, getppid, took 195 ns instead of
-  118 ns (Linux 6.18). With an empty BPF program it took 190 ns: the cost is the kernel's own path to the hook, and no other
-  source has the number. The other counters cost the program nothing.
+- **System calls**: no file has their number, so a BPF program counts them. Every system call of the machine then takes the kernel's
+  slow path: the shortest one, getppid, took 195 ns instead of 118 ns (Linux 6.18). The other counters cost the program nothing.
 - **Which interfaces**: those of Dwell's own network namespace, and those of the profiled processes in other
   namespaces (containers, `ip netns exec`): `Network eth0` and `Network eth0 (net:4026532281)`, the number as in
-  `/proc/PID/ns/net`. Dwell reads at most 8 namespaces and 256 interfaces of each, and counts the others as a loss. It does not follow a
-  thread that changes its namespace without exec. In a container, Dwell sees the container's interfaces, while
-  processor time and interrupts are the machine's.
+  `/proc/PID/ns/net`. Dwell reads at most 8 namespaces and 256 interfaces of each, and counts the others as a loss. In a
+  container, Dwell sees the container's interfaces, while processor time and interrupts are the machine's.
 - **New interfaces** count from their first reading on. **Removed interfaces** are a loss (`interfaces_gone`), since their traffic after
-  the last reading is unknown. Counters that wrap at 32 bits continue; one that restarts (an interface plugged in again)
-  counts from 0 and is a loss (`interfaces_replugged`). I/O wait time, which the kernel may correct, never falls.
+  the last reading is unknown. One that restarts (an interface plugged in
+  again) counts from 0 and is a loss (`interfaces_replugged`).
 - Loopback counts both ways: `lo` receives what it sends.
 
 ";

@@ -50,8 +50,8 @@ impl Promise {
     fn sentence(self) -> &'static str {
         match self {
             Self::Unseen => "no effect",
-            Self::Told => "complete, or an error with a hint; complete after another `finalize`, `merge` or `report`",
-            Self::Died => "complete, at once or after another `finalize`, `merge` or `report`",
+            Self::Told => "complete or told",
+            Self::Died => "complete later",
         }
     }
 }

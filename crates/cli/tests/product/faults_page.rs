@@ -14,6 +14,9 @@ large one fails once, or is the last one before Dwell is killed; strace injects 
 its own end, Dwell does not panic, merged results stay unchanged, and every report shows the same numbers as without the
 fault. A file that could not be opened has no names, and the result says so. `make test` hits some places of each row.
 
+*Complete later*: at once, or after another `finalize`, `merge` or `report`. *Complete or told*: the same, and Dwell printed an error with a hint where it
+was not at once.
+
 | Dwell does | fault | promised | places hit | complete at once | reported, complete later | broken |
 |---|---|---|---:|---:|---:|---:|
 ";

@@ -333,7 +333,9 @@ fn program_of(words: &[OsString]) -> Option<&[OsString]> {
 fn counting(name: &str, recording: MeantCommand) -> MeantCommand {
     match recording {
         MeantCommand::Same { words, .. } => MeantCommand::Other(NearestCommand::new(
-            format!("Dwell counts no events as `perf {name}` does: it times runs and waits"),
+            format!(
+                "Dwell prints no totals as `perf {name}` does: it times runs and waits, and `--events` counts events"
+            ),
             shown(&words),
         )),
         other => other,

@@ -183,7 +183,7 @@ fn perf_event(events: &str) -> GivenOption {
     match events.split(',').find(|event| !is_recorded(event)) {
         None => GivenOption::Nothing(ALL_EXACT),
         Some(event) => {
-            GivenOption::Missing(format!("Dwell counts no events of the hardware or the kernel (`{event}`)"))
+            GivenOption::Missing(format!("Dwell takes no samples at `{event}`; `dwell collect --events` counts events"))
         }
     }
 }

@@ -155,7 +155,7 @@ pub const PEER_TOOLS: &[PeerTool] = &[
             habit(
                 "`perf record -g ./app`, `perf report`",
                 "`dwell collect threading -- ./app`, `dwell report hotspots`",
-                "Samples by CPU time, no hardware events. Stacks need no frame pointers and no `--call-graph dwarf` copies",
+                "Samples by CPU time; `--events cache-misses` counts events ([events](events.md)). Stacks need no frame pointers and no `--call-graph dwarf` copies",
             ),
             habit(
                 "`perf report --no-children`, `--children`",
@@ -181,7 +181,7 @@ pub const PEER_TOOLS: &[PeerTool] = &[
             habit(
                 "`perf sched record`, `perf sched timehist -w`",
                 "`dwell report transitions`, `dwell report threads`",
-                "Only your program's threads; wakers with their stacks",
+                "Your program's threads, or with `--all` the machine's; wakers with their stacks",
             ),
             habit(
                 "`perf sched latency`",
@@ -200,7 +200,11 @@ pub const PEER_TOOLS: &[PeerTool] = &[
                 "`dwell export folded`, `dwell report timeline --format csv`",
                 "All events are in the result's Parquet tables ([trace format](trace-format.md))",
             ),
-            habit("`perf stat`", "`dwell report summary`", "No hardware counters"),
+            habit(
+                "`perf stat -e cycles,page-faults ./app`",
+                "`dwell collect threading --events cycles,page-faults -- ./app`, `dwell report events`",
+                "For each thread",
+            ),
             habit(
                 "`perf record -e intel_pt//u`",
                 "`dwell pt perf.data`",
@@ -247,7 +251,7 @@ pub const PEER_TOOLS: &[PeerTool] = &[
             habit(
                 "`asprof -e lock`",
                 "`dwell report waits --filter object-type=jvm-monitor`",
-                "Monitors and parking by address, not by class",
+                "Monitors and locks of `java.util.concurrent` by class, with their owners ([symbols](symbols.md#java-locks))",
             ),
             habit("`asprof -t`", "`dwell report hotspots --group-by thread-name,function`, `dwell report threads`", ""),
             habit("`asprof -e alloc`", "–", "Dwell does not look at allocations"),
@@ -259,7 +263,7 @@ pub const PEER_TOOLS: &[PeerTool] = &[
             habit(
                 "`perfetto -o t.pftrace sched/sched_switch sched/sched_waking`",
                 "`dwell collect threading --target-process app --duration 10s`",
-                "Only your program's threads, with stacks and objects; not the whole machine",
+                "Your program's threads, or with `--all` the machine's, with stacks and objects",
             ),
             habit(
                 "ui.perfetto.dev",

@@ -89,7 +89,7 @@ fn what_is_not_the_same_is_only_named() {
     for (typed, sentence, hint) in [
         ("dwell record -e cache-misses ./app", "`cache-misses`", "dwell collect threading -- ./app"),
         ("dwell stat ./app", "`perf stat`", "dwell collect threading -- ./app"),
-        ("dwell stat -e cycles ./app", "`stat`", "dwell report summary"),
+        ("dwell stat -e cycles ./app", "`stat`", "dwell collect threading --events"),
         ("dwell collect -reslt-dir=foo -- ls", "-reslt-dir=foo", "did you mean `--result-dir`?"),
         ("dwell script", "`script`", "dwell export folded"),
         ("dwell sched latency", "`sched latency`", "dwell report threads"),

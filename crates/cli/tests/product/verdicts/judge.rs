@@ -126,13 +126,16 @@ pub fn busy_loops() -> Result<Vec<Running>> {
 pub fn write_page(verdicts: &[(&Program, [Verdict; 2])]) -> Result<()> {
     let mut page = HEAD.to_owned();
     for (which, title) in ["On the machine as it is", "Beside four endless loops"].iter().enumerate() {
-        writeln!(
-            page,
-            "\n## {title}\n\n| program | planted | place | number (truth) | false |\n|---|---|---|---|---|"
-        )?;
+        // What was planted stands in the first table.
+        let (head, rule) = if which == 0 { ("planted | ", "---|") } else { ("", "") };
+        writeln!(page, "\n## {title}\n\n| program | {head}place | number (truth) | false |\n|---|{rule}---|---|---|")?;
         for (program, both) in verdicts {
-            let cause = if program.planted.is_empty() { "nothing: it is healthy" } else { program.planted };
-            writeln!(page, "| {} | {cause} | {} |", program.name.replace('_', " "), both[which].cell(program))?;
+            let cause = match (which, program.planted) {
+                (0, "") => "nothing: it is healthy | ".to_owned(),
+                (0, planted) => format!("{planted} | "),
+                _ => String::new(),
+            };
+            writeln!(page, "| {} | {cause}{} |", program.name.replace('_', " "), both[which].cell(program))?;
         }
         let (planted, healthy): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(program, _)| program.cause.is_some());
         let first = planted.iter().filter(|(_, both)| both[which].place == Some(1)).count();
