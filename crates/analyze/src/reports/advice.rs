@@ -166,7 +166,10 @@ fn of_others_work(
     match way {
         Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
         Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
-        _ => pool(explanation, root, chains).or_else(|| few_at_a_time(explanation, root)),
+        None if lock_of_most(names, root, chains).is_none() => {
+            pool(explanation, root, chains).or_else(|| few_at_a_time(explanation, root))
+        }
+        _ => pool(explanation, root, chains),
     }
 }
 

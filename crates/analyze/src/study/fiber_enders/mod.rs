@@ -377,6 +377,8 @@ fn name_children(view: &mut Trace, fibers: usize) {
     }
     children.values_mut().for_each(|of_one| of_one.sort_unstable());
     let waiting_at_end = waiting_at_end(view, fibers);
+    let names = view.threads.name.clone();
+    let name = |child: &ThreadId| child.get().map(|child| names[child].as_str());
     for row in 0..view.off_cpu.len() {
         let off = &view.off_cpu;
         let end_ns = off.start_ns[row] + off.wait_ns[row];
@@ -385,11 +387,10 @@ fn name_children(view: &mut Trace, fibers: usize) {
         let Some(made) = children.get(&off.thread[row]).filter(|_| is_open) else { continue };
         let until = made.partition_point(|(end, _)| *end <= end_ns.saturating_add(near_ns));
         let last = made[..until].iter().rev().take_while(|(end, _)| end.saturating_add(near_ns) >= end_ns);
-        // One that waited to its end may have ended with the program only.
-        let Some(&(child_end_ns, child)) = last.max_by_key(|(end, child)| (!waiting_at_end.contains(child), *end))
-        else {
-            continue;
-        };
+        // One that waited to its end may have ended with the program only; those of a group do the same work.
+        let alike = |child: &ThreadId| made.iter().filter(|(_, other)| name(other) == name(child)).count();
+        let of_group = |(end, child): &&(u64, ThreadId)| (!waiting_at_end.contains(child), alike(child), *end);
+        let Some(&(child_end_ns, child)) = last.max_by_key(of_group) else { continue };
         let is_near = child_end_ns > off.start_ns[row];
         let is_join = || kind == ObjectType::Channel && receives(view, view.off_cpu.stack[row]);
         if is_near && (kind == ObjectType::WaitGroup || is_join()) {

@@ -147,3 +147,16 @@ fn a_wait_group_waits_for_no_child_that_waits_to_the_programs_end() {
     name_enders(&mut trace);
     assert_eq!(pieces(&trace, 0), [(0, 100, Some(1), false)]);
 }
+
+#[test]
+fn a_wait_group_waits_for_one_of_those_that_do_the_same() {
+    let mut trace = fibers(4);
+    trace.threads.name[3] = "net/http.ListenAndServe".into();
+    for (child, end) in [(1, 97), (2, 98), (3, 100)] {
+        trace.threads.end_ns[child] = end;
+        waits(&mut trace, child, (0, 100), LEDGER, "main.ask net.(*netFD).Read runtime.gopark");
+    }
+    waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 100, Some(2), false)]);
+}
