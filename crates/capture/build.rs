@@ -25,6 +25,7 @@ const PROGRAMS: &[&str] = &[
     "snapshot",
     "sums",
     "task_probe",
+    "value_probe",
     "stitch",
     "creation",
     "system",

@@ -370,6 +370,8 @@ sentences! {
         "待機を終わらせたスレッドを、その間の保持者とみなしています。";
     NO_TASKS = "no-tasks", "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.",
         "プログラムはタスクを通知していません。ITT の呼び出しか `dwell collect --task-probe` で作られます。";
+    NO_PROBES = "no-probes", "No probe was set: `dwell collect --probe 'NAME=uprobe:FUNCTION(VALUE=arg0:u64)'` sets them.",
+        "プローブは設定されていません。`dwell collect --probe 'NAME=uprobe:FUNCTION(VALUE=arg0:u64)'` で設定します。";
     TOO_DEEP = "too-deep", "{tasks} tasks lie in more than 64 others; their time counts as that of the 64th.",
         "{tasks} 個のタスクは 64 個より多いタスクの中にあります。その時間は 64 番目のものとして数えます。";
     FRAME_RATES = "frame-rates",

@@ -95,8 +95,22 @@ pub enum Error {
     /// A task probe has no place.
     #[error(transparent)]
     TaskProbe(#[from] dwell_probes::Error),
+    /// A probe with values has no place, or no such argument.
+    #[error("{source}")]
+    ValueProbe {
+        /// The probe as given, and a line that points at what is wrong.
+        shown: String,
+        /// Why.
+        source: dwell_probes::Error,
+    },
+    /// The probes with values have more places than their hook tells apart.
+    #[error("the probes have {places} places, of which {} can be told apart", dwell_wire::MOST_PROBE_SITES)]
+    TooManyProbeSites {
+        /// How many they have.
+        places: usize,
+    },
     /// The file of a task probe is not there.
-    #[error("task probe {probe}: no file {:?}", file)]
+    #[error("probe {probe}: no file {:?}", file)]
     NoSuchProbeFile {
         /// Name of the probe.
         probe: String,
@@ -118,7 +132,7 @@ pub enum Error {
         name: String,
     },
     /// The kernel sets no probes in programs, or not this one.
-    #[error("task probe {probe}: the kernel cannot set it: {source}")]
+    #[error("probe {probe}: the kernel cannot set it: {source}")]
     TaskProbeRefused {
         /// Name of the probe.
         probe: String,

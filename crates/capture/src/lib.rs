@@ -26,7 +26,7 @@ mod ticks;
 mod topics;
 mod unprivileged;
 
-pub use dwell_probes::TaskProbe;
+pub use dwell_probes::{TaskProbe, ValueProbe};
 
 pub use collect::{BrokenOff, Collected, Progress, collect};
 pub use dwell_store::raw::wire::task_flag::KERNEL_THREAD;

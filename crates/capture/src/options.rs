@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dwell_cgroups::Selection;
 use dwell_model::Topic;
-use dwell_probes::TaskProbe;
+use dwell_probes::{TaskProbe, ValueProbe};
 
 use crate::event_name::CountedEvent;
 
@@ -141,6 +141,8 @@ pub struct Options {
     pub fibers: FiberMode,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
+    /// Probes with values; the trace knows them by their number here.
+    pub probes: Vec<ValueProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
     pub requests: bool,
     /// Events that are counted for each thread, at most [`dwell_wire::MOST_EVENTS`].
@@ -180,6 +182,7 @@ impl Options {
             itt: true,
             fibers: FiberMode::Sampled,
             task_probes: Vec::new(),
+            probes: Vec::new(),
             requests: false,
             events: Vec::new(),
             result_owner: None,

@@ -36,7 +36,8 @@ pub struct Capability {
 pub fn probe() -> Vec<Capability> {
     let hooks = {
         let _raised = dwell_rights::raise(&TO_LOAD);
-        let nothing = Targets { pids: &[], program: None, probes: &Places::default(), libraries: &[] };
+        let nothing =
+            Targets { pids: &[], program: None, probes: &Places::default(), value_probes: &[], libraries: &[] };
         Hooks::load(&Options::new(Target::Launch(Launch::default())), &nothing)
     };
     let (detail, remedy) = match &hooks {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Child, Collected, Launch, Options, Target, may_record, pids_named};
+use dwell_capture::{Child, Collected, Launch, Options, Target, ValueProbe, may_record, pids_named};
 use dwell_cgroups::Selection;
 use dwell_store::ResultFolder;
 use rustix::process::geteuid;
@@ -200,11 +200,16 @@ fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
     options.fibers = args.fibers.into();
     options.task_probes.clone_from(&args.task_probe);
     options.task_probes.extend(args.interval.iter().filter_map(IntervalArg::probe).cloned());
+    options.probes = args.probe.iter().map(|text| value_probe(text)).collect::<Result<_>>()?;
     options.requests = args.interval.contains(&IntervalArg::Socket);
     options.events = args.events.clone().map(|list| list.0).unwrap_or_default();
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(options)
+}
+
+fn value_probe(text: &str) -> Result<ValueProbe> {
+    ValueProbe::parse(text).map_err(|error| Hinted::usage(&error).details(error.pointing()).hint(error.hint))
 }
 
 /// The processes of a selection that may be recorded now; there may be none yet.
@@ -296,6 +301,8 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::NotYours { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
+        E::ValueProbe { shown, source } => hinted.details(shown).hint(source.hint()),
+        E::TooManyProbeSites { .. } => hinted.hint("leave out --probe until there are fewer places"),
         E::TooManyAtACall { most } => hinted.hint(format!("leave out --interval until no call ends more than {most}")),
         E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),
         E::NoSuchProbeFile { .. } => hinted.hint("name it with its path: --task-probe NAME=uprobe:/path/to/file:FUNCTION"),

@@ -19,6 +19,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::PYTHON_STACK => size_of::<PythonStackHeader>(),
         kind::PYTHON_CODE => size_of::<PythonCodeHeader>(),
         kind::TASK_PROBE => size_of::<TaskProbeRecord>(),
+        kind::PROBE_HIT => size_of::<ProbeHitRecord>(),
         kind::STITCH => size_of::<StitchRecord>(),
         kind::CREATION => size_of::<CreationRecord>(),
         kind::WOKEN_FUTEX => size_of::<WokenFutexRecord>(),
@@ -69,6 +70,7 @@ pub(crate) fn is_event(record: &[u8]) -> bool {
         kind::SWITCH,
         kind::SAMPLE,
         kind::TASK_PROBE,
+        kind::PROBE_HIT,
         kind::STITCH,
         kind::CREATION,
         kind::WOKEN_FUTEX,
@@ -173,6 +175,9 @@ impl Maker {
             let end = if turn % 2 == 0 { task_edge::BEGIN } else { task_edge::END };
             self.put::<TaskProbeRecord>((kind::TASK_PROBE, PROCESS, time_ns + 700), |it| {
                 (it.tgid, it.end) = (PROCESS, end);
+            });
+            self.put::<ProbeHitRecord>((kind::PROBE_HIT, PROCESS, time_ns + 800), |it| {
+                (it.tgid, it.types[0], it.types[1], it.values[1]) = (PROCESS, probe_type::SIGNED, probe_type::TEXT, 9);
             });
         }
         self.put::<SocketWaitRecord>((kind::SOCKET_WAIT, PROCESS, 3_000), |it| {

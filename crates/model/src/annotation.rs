@@ -23,6 +23,24 @@ codes! {
         Marker = 7, "marker", "Marker";
         /// What a thread did from receiving on a socket to sending on it: handling a request.
         Request = 8, "request", "Request";
+        /// A hit of a probe with values that the user named (`--probe`).
+        ProbeHit = 9, "probe-hit", "Probe hit";
+    }
+
+    /// What a value of a marker is.
+    MarkerValueKind {
+        /// The trace does not say.
+        Unknown = 0, "unknown", "Unknown";
+        /// A number without sign.
+        Unsigned = 1, "unsigned", "Unsigned number";
+        /// A number with a sign.
+        Signed = 2, "signed", "Signed number";
+        /// A number that people read in base 16.
+        Hex = 3, "hex", "Hexadecimal number";
+        /// A text.
+        Text = 4, "text", "Text";
+        /// It could not be read.
+        Faulted = 5, "faulted", "Faulted";
     }
 
     /// Whom a marker concerns.

@@ -17,7 +17,7 @@ mod syscall;
 pub mod system;
 mod topic;
 
-pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
+pub use annotation::{CounterKind, MarkerScope, MarkerValueKind, SyncOutcome, TaskKind};
 pub use delay::Delay;
 pub use finding::FindingDef;
 pub use id::{

@@ -104,6 +104,9 @@ losses! {
     TASK_PROBES_LOST = "task_probes_lost", Degraded,
         "Passes of task probes that found no room in the kernel's buffer; their tasks are missing or cut.",
         "カーネルのバッファーに空きがなかったタスク・プローブの通過。そのタスクは欠けるか切れています。";
+    PROBE_HITS_LOST = "probe_hits_lost", Degraded,
+        "Hits of probes that found no room in the kernel's buffer; they and their values are missing.",
+        "カーネルのバッファーに空きがなかったプローブの通過。その値とともに欠けています。";
     SOCKETS_LOST = "sockets_lost", Degraded,
         "Calls on sockets beyond those that fit into the kernel's table at once; they are not counted.",
         "カーネルの表に同時に収まらなかったソケットの呼び出し。数えていません。";

@@ -60,6 +60,34 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
+    /// The function is left by a jump to another one, which returns in its place.
+    #[error("{name:?} in {} ends with a call of another function, which returns in its place", file.display())]
+    EndsInAnother {
+        /// As given.
+        name: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// The USDT probe has no such argument.
+    #[error("{probe} has no arg{number}: it has {there} arguments")]
+    NoSuchArgument {
+        /// The probe.
+        probe: String,
+        /// As given.
+        number: u8,
+        /// How many it has.
+        there: usize,
+    },
+    /// A USDT probe's argument lies where the hook cannot look.
+    #[error("arg{number} of {probe} lies at {place:?}, which cannot be read")]
+    UnreadableArgument {
+        /// The probe.
+        probe: String,
+        /// As given.
+        number: u8,
+        /// As the file says.
+        place: String,
+    },
     /// There is no such USDT probe.
     #[error("no USDT probe {provider}:{name} in {}", file.display())]
     NoSuchUsdt {
@@ -91,6 +119,10 @@ impl Error {
             Self::NoSuchFunction { nearest, .. } => format!("there is {}", nearest.join(", ")),
             Self::Ambiguous { candidates, .. } => format!("name one of {}", candidates.join(", ")),
             Self::NoEnd { .. } => "name where the task begins and where it ends: BEGIN..END".into(),
+            Self::EndsInAnother { .. } => "probe the return of the function that it ends with".into(),
+            Self::NoSuchArgument { there: 0, .. } => "leave the values out".into(),
+            Self::NoSuchArgument { there, .. } => format!("the first is arg0, the last arg{}", there - 1),
+            Self::UnreadableArgument { .. } => "leave this value out".into(),
             Self::NoCode { file, .. } => format!("`objdump -d {}` shows code and its addresses", file.display()),
             Self::NoSuchUsdt { known, .. } if known.is_empty() => {
                 "the file has no USDT probes; NAME=uprobe:FILE:FUNCTION takes functions".into()

@@ -1,4 +1,5 @@
-//! Task probes: what a user may name as the beginning and the end of a task, and where in a file that lies.
+//! Task probes: what a user may name as the beginning and the end of a task, and where in a file that lies; probes with values:
+//! what they read, and where that lies.
 //!
 //! [`TaskProbe`] is the words, [`sites`] the places: offsets in the file on which the kernel sets uprobes. A function ends
 //! where it returns or jumps to another one for good: at these instructions, not by exchanging its return address (a
@@ -12,8 +13,16 @@ mod sites;
 mod spec;
 mod symbols;
 mod usdt;
+mod usdt_arguments;
+mod value_sites;
+mod value_spec;
 
 pub use error::{Error, Result};
 pub use exported::exported_addresses;
 pub use sites::{Edge, Site, entry, exported, point_sites, sites};
 pub use spec::{At, Point, TaskPlaces, TaskProbe};
+pub use usdt_arguments::ArgumentPlace;
+pub use value_sites::value_sites;
+pub use value_spec::{
+    MOST_TEXTS, MOST_VALUES, ProbeValue, ValuePlace, ValueProbe, ValueProbeError, ValueSource, ValueType,
+};

@@ -110,7 +110,7 @@ pub fn exported(path: &Path, names: &[&str]) -> Result<Vec<Site>> {
     Ok(sites)
 }
 
-fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), edge: Edge) -> Result<Vec<Site>> {
+pub(crate) fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), edge: Edge) -> Result<Vec<Site>> {
     let all = usdt::probes(elf);
     let named = all.iter().filter(|usdt| usdt.provider == provider && usdt.name == name);
     let site = |usdt: &usdt::Usdt| {
@@ -130,7 +130,7 @@ fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), edge: 
 }
 
 /// Functions and addresses of one file.
-struct Named<'e, 'd> {
+pub(crate) struct Named<'e, 'd> {
     elf: &'e Elf<'d>,
     path: &'e Path,
     functions: Vec<Function>,
@@ -138,7 +138,7 @@ struct Named<'e, 'd> {
 
 impl<'e, 'd> Named<'e, 'd> {
     /// Reads the symbol tables unless all of `names` are addresses.
-    fn of(elf: &'e Elf<'d>, path: &'e Path, names: &[&str]) -> Result<Self> {
+    pub(crate) fn of(elf: &'e Elf<'d>, path: &'e Path, names: &[&str]) -> Result<Self> {
         let mut named = Self { elf, path, functions: Vec::new() };
         if names.iter().any(|name| address(name).is_none()) {
             named.functions = functions(std::slice::from_ref(elf));
@@ -154,7 +154,7 @@ impl<'e, 'd> Named<'e, 'd> {
     }
 
     /// Entry and ends of a function.
-    fn whole(&self, name: &str) -> Result<Vec<Site>> {
+    pub(crate) fn whole(&self, name: &str) -> Result<Vec<Site>> {
         let no_end = |why| Error::NoEnd { name: name.to_owned(), file: self.path.to_owned(), why };
         if address(name).is_some() {
             return Err(no_end("is an address, not a function"));
@@ -190,7 +190,7 @@ impl<'e, 'd> Named<'e, 'd> {
     }
 
     /// A function's entry, or an address.
-    fn point(&self, name: &str, edge: Edge) -> Result<Site> {
+    pub(crate) fn point(&self, name: &str, edge: Edge) -> Result<Site> {
         match address(name) {
             Some(address) => self.site(address, edge),
             None => self.site(find(&self.functions, name, self.path)?.address, edge),

@@ -130,7 +130,7 @@ impl At {
     }
 }
 
-fn path(file: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn path(file: Option<&str>) -> Option<PathBuf> {
     file.filter(|file| !file.is_empty()).map(PathBuf::from)
 }
 
@@ -181,7 +181,7 @@ fn between(text: &str) -> Option<(String, String)> {
 }
 
 /// The first colon that is not one of a `::`.
-fn single_colon(text: &str) -> Option<usize> {
+pub(crate) fn single_colon(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_single =
         |&at: &usize| bytes[at] == b':' && bytes.get(at + 1) != Some(&b':') && (at == 0 || bytes[at - 1] != b':');

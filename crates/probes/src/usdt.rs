@@ -18,6 +18,8 @@ pub struct Usdt {
     pub address: u64,
     /// 0 = none.
     pub semaphore: u64,
+    /// Where its arguments are: `8@%rax -4@-20(%rbp)`.
+    pub arguments: String,
 }
 
 /// All probes of a file. A damaged note is passed over.
@@ -48,6 +50,7 @@ fn probe(note: &[u8], base: u64) -> Option<Usdt> {
         name: texts.next()?,
         address: address.wrapping_add(moved),
         semaphore: if semaphore == 0 { 0 } else { semaphore.wrapping_add(moved) },
+        arguments: texts.next().unwrap_or_default(),
     })
 }
 

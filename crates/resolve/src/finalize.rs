@@ -96,7 +96,7 @@ fn resolve(
         Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples, fibers: &fibers };
     let mut named = naming::name(&raw, told_code, options, progress);
     (trace.off_cpu, trace.samples) = naming::events(off_cpu, samples, &named);
-    trace.annotations = naming::annotations(told, &mut named);
+    trace.annotations = naming::annotations(told, &meta.itt.texts, &trace.manifest.probes, &mut named);
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);

@@ -170,6 +170,8 @@ pub struct Manifest {
     pub fiber_interval_ns: u64,
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
     pub task_probes: Vec<String>,
+    /// Probes with values (`--probe`), by the number that their hits carry.
+    pub probes: Vec<ProbeDefinition>,
     /// Events that were counted (`--events`), by the number that their counts carry.
     pub counted_events: Vec<String>,
     /// What delays are told with.
@@ -185,6 +187,16 @@ pub struct Manifest {
     /// Remarks for the reader.
     #[serde(with = "crate::notices")]
     pub notices: Vec<Notice>,
+}
+
+/// A probe with values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeDefinition {
+    /// Its name.
+    pub name: String,
+    /// What its values are called, in their order.
+    pub values: Vec<String>,
 }
 
 /// A finalized recording of threads in which nothing happened, for tests and made-up results to change.
@@ -215,6 +227,7 @@ impl Default for Manifest {
             finalization_peak_bytes: 0,
             fiber_interval_ns: 0,
             task_probes: Vec::new(),
+            probes: Vec::new(),
             counted_events: Vec::new(),
             delays: DelayFacts::default(),
             taken: CpuTaken::default(),

@@ -130,7 +130,7 @@ tables! {
     }
     /// One row per distinct name of tasks, frames, regions, events or markers.
     TaskTypes TaskTypeRow "task_types" {
-        kind: u8, "What it names: 0 unknown, 1 task, 2 overlapped task, 3 region, 4 frame, 5 event, 6 probe, 7 marker, 8 request.";
+        kind: u8, "What it names: 0 unknown, 1 task, 2 overlapped task, 3 region, 4 frame, 5 event, 6 probe, 7 marker, 8 request, 9 probe hit.";
         domain: String, "Domain that it is in, empty for none.";
         name: String, "Its name; a frame's is its domain's. Of a task named by a function, the function's.";
     }
@@ -160,6 +160,17 @@ tables! {
         thread: ThreadId, "Thread that set it.";
         time_ns: u64, "When.";
         scope: u8, "Whom it concerns: 0 unknown, 1 global, 2 process, 3 thread, 4 task.";
+    }
+    /// One row per value that a probe (`--probe`) read at a hit, ordered by time_ns; the hit is the marker of the same type, thread
+    /// and time.
+    MarkerValues MarkerValueRow "marker_values" {
+        task_type: TaskTypeId, "What the marker is called.";
+        thread: ThreadId, "Thread that set it.";
+        time_ns: u64, "When.";
+        key: String, "What the value is called.";
+        kind: u8, "What it is: 0 unknown, 1 unsigned, 2 signed, 3 hexadecimal, 4 text, 5 faulted: it could not be read.";
+        bits: u64, "A number's 64 bits, in two's complement where it is signed; else 0.";
+        text: String, "The text, with … behind what was cut; empty for a number.";
     }
     /// One row per counter of the program or of the machine.
     Counters CounterRow "counters" {

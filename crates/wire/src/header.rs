@@ -66,6 +66,8 @@ enums! {
         WOKEN_FUTEX = 25,
         /// What a thread counted of the events that are counted (`--events`).
         EVENT_COUNTS = 26,
+        /// A thread hit a probe with values.
+        PROBE_HIT = 27,
         /// A file mapped into a process. This and all that follow are written by the collector's user side only.
         MAP = 32,
         /// A process's command line.

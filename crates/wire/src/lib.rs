@@ -19,6 +19,7 @@ mod java;
 mod linux;
 mod machine;
 mod object;
+mod probe;
 mod snapshot;
 mod socket;
 mod stack;
@@ -37,6 +38,7 @@ pub use java::*;
 pub use linux::*;
 pub use machine::*;
 pub use object::*;
+pub use probe::*;
 pub use snapshot::*;
 pub use socket::*;
 pub use stack::*;
@@ -58,6 +60,7 @@ const CONSTANTS: &[&[Constant]] = &[
     sums::CONSTANTS,
     unwind::CONSTANTS,
     event_count::CONSTANTS,
+    probe::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
@@ -65,6 +68,7 @@ const ENUMS: &[&[Enum]] = &[
     stack::ENUMS,
     object::ENUMS,
     thread::ENUMS,
+    probe::ENUMS,
     delay::ENUMS,
     socket::ENUMS,
     fiber::ENUMS,
@@ -82,6 +86,7 @@ const RECORDS: &[&[Record]] = &[
     stack::RECORDS,
     object::RECORDS,
     thread::RECORDS,
+    probe::RECORDS,
     delay::RECORDS,
     socket::RECORDS,
     fiber::RECORDS,

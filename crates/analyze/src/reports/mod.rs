@@ -19,6 +19,7 @@ mod latency;
 mod losses;
 mod markers;
 mod outlier;
+mod probes;
 mod queue_causes;
 mod socket_waits;
 mod sockets;
@@ -65,6 +66,7 @@ words! { "report";
         Counters = "counters", "Counters", "The values that the program gave its counters.";
         Events = "events", "Events", "Events of the CPU and the kernel (--events): how many of each in which threads.";
         Markers = "markers", "Markers", "Instants that the program marked.";
+        Probes = "probes", "Probes", "Probes with values (--probe): how often each was hit, and its values.";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
         SocketWaits = "socket-waits", "Socket Waits", "The waits on sockets one by one, the longest first, with their causes.";
@@ -106,6 +108,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     losses::COLUMNS,
     markers::COLUMNS,
     outlier::COLUMNS,
+    probes::COLUMNS,
     socket_waits::COLUMNS,
     sockets::COLUMNS,
     sockets::HUMPS,
@@ -184,6 +187,7 @@ fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Counters => counters::counters(fold),
         Report::Events => events::events(fold),
         Report::Markers => markers::markers(fold),
+        Report::Probes => probes::probes(fold),
         Report::Correlation => correlation::correlation(fold),
         Report::Sockets => sockets::sockets(fold),
         Report::SocketWaits => socket_waits::socket_waits(fold)?,

@@ -1,7 +1,10 @@
 //! What the manifest says while a collection runs, and other files beside the trace.
 
 use dwell_model::Topic;
-use dwell_store::{CpuInfo, CpuTaken, DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
+use dwell_probes::ValueProbe;
+use dwell_store::{
+    CpuInfo, CpuTaken, DelayFacts, Folder, Manifest, ProbeDefinition, ResultFolder, State, TRACE_FORMAT,
+};
 
 use super::loss_timeline::LossTimeline;
 use crate::clock::{monotonic_ns, time_of_day};
@@ -50,6 +53,7 @@ fn new_manifest(options: &Options) -> Manifest {
         finalization_peak_bytes: 0,
         fiber_interval_ns: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
+        probes: options.probes.iter().map(definition).collect(),
         counted_events: options.events.iter().map(|event| event.name.clone()).collect(),
         delays: DelayFacts::default(),
         taken: CpuTaken::default(),
@@ -58,6 +62,10 @@ fn new_manifest(options: &Options) -> Manifest {
         loss_times: Vec::new(),
         notices: Vec::new(),
     }
+}
+
+fn definition(probe: &ValueProbe) -> ProbeDefinition {
+    ProbeDefinition { name: probe.name.clone(), values: probe.values.iter().map(|value| value.name.clone()).collect() }
 }
 
 /// What the collection is called.

@@ -32,6 +32,7 @@ use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Preparation;
 use crate::topics::system::System;
 use crate::topics::task_probes::{self, Program};
+use crate::topics::value_probes;
 
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
@@ -57,10 +58,12 @@ impl<'a> Opened<'a> {
         let first = first_program(options, child.as_ref());
         let probed = first.as_ref().map(|program| task_probes::find(&options.task_probes, program));
         let probed = probed.transpose()?.unwrap_or_default();
+        let valued = first.as_ref().map(|program| value_probes::find(&options.probes, program));
+        let valued = valued.transpose()?.unwrap_or_default();
         let libraries = first.map(|program| program.c_libraries()).unwrap_or_default();
         let targets = child.as_ref().map_or_else(|| attached_family(options), |child| vec![child.pid]);
         let program = child.as_ref().map(|child| child.path.as_path());
-        let begin = Targets { pids: &targets, program, probes: &probed, libraries: &libraries };
+        let begin = Targets { pids: &targets, program, probes: &probed, value_probes: &valued, libraries: &libraries };
         let raised = rights::raise(&TO_START);
         let source = source::open(options, &begin)?;
         source.lower(raised);

@@ -20,6 +20,7 @@ use crate::programs::keeper::Keeper;
 use crate::stacks::unwinding::Unwinding;
 use crate::topics::java_code::JavaMaps;
 use crate::topics::task_probes;
+use crate::topics::value_probes::FoundValueProbe;
 
 /// The processes that a collection begins with.
 pub struct Targets<'t> {
@@ -29,6 +30,8 @@ pub struct Targets<'t> {
     pub program: Option<&'t Path>,
     /// Task probes to be set.
     pub probes: &'t task_probes::Places,
+    /// Probes with values to be set.
+    pub value_probes: &'t [FoundValueProbe],
     /// The C libraries in which it is seen where locks are created.
     pub libraries: &'t [PathBuf],
 }

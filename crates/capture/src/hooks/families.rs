@@ -41,7 +41,7 @@ use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
 use crate::topics::sockets::Sockets;
-use crate::topics::task_probes::{self, FoundProbes, Pinned, Places};
+use crate::topics::task_probes::{self, FoundProbes, Pinned};
 
 /// Most ring memory, over all CPUs.
 const RING_BYTES: usize = 128 << 20;
@@ -54,10 +54,10 @@ pub struct Hooks {
     /// Until the threads have their clocks.
     idle_event: Option<OwnedFd>,
     unwinding: Option<Unwinding>,
-    optional: Vec<Object>,
+    pub(super) optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
-    links: Vec<Link>,
+    pub(super) links: Vec<Link>,
     /// The hooks of what delays threads while they run, and their links while they are attached.
     running: Option<(Object, Vec<Link>)>,
     sampling: Option<Sampling>,
@@ -187,22 +187,6 @@ impl Hooks {
             self.notices.push(notice!(SOCKETS_UNTIL, seconds = now_ns / 1_000_000_000, error = error));
             self.sockets = None;
         }
-    }
-
-    /// Sets the probes of tasks; `pids` = in these processes only.
-    pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
-        if !places.found.is_empty() {
-            let object = self.load_family("task_probe")?;
-            self.links.extend(task_probes::set(&places.found, &object, pids)?);
-            self.optional.push(object);
-        }
-        if !places.calls.is_empty() {
-            let object = self.load_family("call_probe")?;
-            task_probes::set_calls(&places.calls, &object)?;
-            self.links.extend(loading::attach(&object)?);
-            self.optional.push(object);
-        }
-        Ok(())
     }
 
     /// Notes where programs create locks: where they call these C libraries to initialise them; `pids` = these processes only.

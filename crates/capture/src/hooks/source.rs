@@ -44,6 +44,7 @@ impl Bpf<'_> {
         let followed = options.follow_children && !options.own_only;
         let pids = (!followed).then_some(targets.pids);
         hooks.set_task_probes(targets.probes, pids)?;
+        hooks.set_value_probes(targets.value_probes, pids)?;
         if !targets.libraries.is_empty() {
             hooks.set_creations(targets.libraries, pids);
         }

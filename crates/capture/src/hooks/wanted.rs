@@ -20,6 +20,7 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
         ("requests", options.requests),
         ("call_probe", !targets.probes.calls.is_empty()),
         ("task_probe", !targets.probes.found.is_empty()),
+        ("value_probe", !targets.value_probes.is_empty()),
         ("creation", !targets.libraries.is_empty()),
         ("goroutine", options.fibers == FiberMode::Exact),
         ("counted_events", !options.events.is_empty()),
@@ -44,8 +45,13 @@ mod tests {
     fn each_is_loaded_once_and_has_an_object() {
         let mut options = Options::new(Target::Launch(Launch::default()));
         let libraries = [PathBuf::from("libc.so.6")];
-        let targets =
-            Targets { pids: &[], program: Some(Path::new("first")), probes: &Places::default(), libraries: &libraries };
+        let targets = Targets {
+            pids: &[],
+            program: Some(Path::new("first")),
+            probes: &Places::default(),
+            value_probes: &[],
+            libraries: &libraries,
+        };
         let few = families(&options, &targets);
         options.topics = Topic::ALL.to_vec();
         options.requests = true;

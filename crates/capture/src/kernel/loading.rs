@@ -37,7 +37,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 21] = [
+pub static FAMILIES: [(&str, &[u8]); 22] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -49,6 +49,7 @@ pub static FAMILIES: [(&str, &[u8]); 21] = [
     family!("snapshot"),
     family!("sums"),
     family!("task_probe"),
+    family!("value_probe"),
     family!("stitch"),
     family!("creation"),
     family!("system"),

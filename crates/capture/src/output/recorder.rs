@@ -76,7 +76,7 @@ impl Recorder {
             watch.record(header, bytes);
         }
         match header.kind {
-            kind::SWITCH | kind::SAMPLE | kind::TASK_PROBE | kind::STITCH => {
+            kind::SWITCH | kind::SAMPLE | kind::TASK_PROBE | kind::PROBE_HIT | kind::STITCH => {
                 self.event_count += 1;
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }

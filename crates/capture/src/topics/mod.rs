@@ -1,4 +1,4 @@
-//! What a collection records beside threads: sockets, delays, goroutines, the machine's counters, tasks by probes and by ITT.
+//! What a collection records beside threads: sockets, delays, goroutines, the machine's counters, tasks by probes and by ITT, values by probes.
 //! Takes loaded hooks, `/proc` and files of programs; gives records, one file of this folder for each topic.
 //! It does not decide when a topic is read: the rounds of a collection do.
 
@@ -16,3 +16,4 @@ pub mod latency;
 pub mod sockets;
 pub mod system;
 pub mod task_probes;
+pub mod value_probes;

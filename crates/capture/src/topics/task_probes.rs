@@ -39,7 +39,7 @@ pub enum Program<'a> {
 
 impl Program<'_> {
     /// The file that the user calls `name`: a path, or the name of a file that the program uses, or a program in PATH.
-    fn file(&self, name: &Path) -> Option<PathBuf> {
+    pub fn file(&self, name: &Path) -> Option<PathBuf> {
         if name.components().count() > 1 || name.is_file() {
             return Some(name.to_owned()).filter(|path| path.is_file());
         }
@@ -66,7 +66,8 @@ impl Program<'_> {
         distinct.into_iter().collect()
     }
 
-    fn own_file(&self) -> PathBuf {
+    /// The program itself.
+    pub fn own_file(&self) -> PathBuf {
         match self {
             Self::Path(path) => (*path).to_owned(),
             Self::Process(pid) => format!("/proc/{pid}/exe").into(),
@@ -202,43 +203,65 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
 
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
 pub fn set(found: &[FoundProbes], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
+    let cookies = |found: &FoundProbes| found.sites.iter().map(|site| cookie(found.probe, site.edge)).collect();
+    let placed = found.iter().map(|found| Placed {
+        name: &found.name,
+        file: &found.file,
+        sites: &found.sites,
+        cookies: cookies(found),
+    });
+    set_placed(placed, object, pids)
+}
+
+/// A probe's places in a file, and what the hook is told at each.
+pub struct Placed<'p> {
+    /// Of the probe.
+    pub name: &'p str,
+    /// Where it is.
+    pub file: &'p Path,
+    /// In the file.
+    pub sites: &'p [Site],
+    /// One for each place.
+    pub cookies: Vec<u64>,
+}
+
+/// Sets probes with these cookies, as [`set`].
+pub fn set_placed<'p>(
+    placed: impl Iterator<Item = Placed<'p>>,
+    object: &Object,
+    pids: Option<&[u32]>,
+) -> Result<Vec<Link>> {
     let mut links = Vec::new();
     let Some(program) = object.progs_mut().next() else { return Ok(links) };
     let pids: Vec<i32> = pids.map_or_else(|| vec![-1], |pids| pids.iter().map(|&pid| pid as i32).collect());
-    for found in found.iter().filter(|found| !found.sites.is_empty()) {
+    for placed in placed.filter(|placed| !placed.sites.is_empty()) {
         for &pid in &pids {
             let set = if version::sets_probes_at_once() {
-                set_at_once(found, &program, pid)
+                set_at_once(&placed, &program, pid)
             } else {
-                set_each(found, &program, pid)
+                set_each(&placed, &program, pid)
             };
-            let refused = |source| Error::TaskProbeRefused { probe: found.name.clone(), source };
+            let refused = |source| Error::TaskProbeRefused { probe: placed.name.to_owned(), source };
             links.extend(set.map_err(refused)?);
         }
     }
     Ok(links)
 }
 
-fn set_at_once(found: &FoundProbes, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
-    let of_sites = |number: &dyn Fn(&Site) -> u64| found.sites.iter().map(number).collect::<Vec<u64>>();
-    let sizes = |numbers: Vec<u64>| numbers.into_iter().map(|number| number as usize).collect();
+fn set_at_once(placed: &Placed<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
     let options = UprobeMultiOpts {
-        offsets: sizes(of_sites(&|site| site.offset)),
-        ref_ctr_offsets: sizes(of_sites(&|site| site.semaphore)),
-        cookies: of_sites(&|site| cookie(found.probe, site.edge)),
+        offsets: placed.sites.iter().map(|site| site.offset as usize).collect(),
+        ref_ctr_offsets: placed.sites.iter().map(|site| site.semaphore as usize).collect(),
+        cookies: placed.cookies.clone(),
         ..UprobeMultiOpts::default()
     };
-    Ok(vec![program.attach_uprobe_multi_with_opts(pid, &found.file, "", options)?])
+    Ok(vec![program.attach_uprobe_multi_with_opts(pid, placed.file, "", options)?])
 }
 
-fn set_each(found: &FoundProbes, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
-    let set = |site: &Site| {
-        let options = UprobeOpts {
-            ref_ctr_offset: site.semaphore as usize,
-            cookie: cookie(found.probe, site.edge),
-            ..UprobeOpts::default()
-        };
-        program.attach_uprobe_with_opts(pid, &found.file, site.offset as usize, options)
+fn set_each(placed: &Placed<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+    let set = |(site, &cookie): (&Site, &u64)| {
+        let options = UprobeOpts { ref_ctr_offset: site.semaphore as usize, cookie, ..UprobeOpts::default() };
+        program.attach_uprobe_with_opts(pid, placed.file, site.offset as usize, options)
     };
-    found.sites.iter().map(set).collect()
+    placed.sites.iter().zip(&placed.cookies).map(set).collect()
 }

@@ -40,6 +40,7 @@ pub(super) fn refuse_what_needs_bpf(options: &Options, why: Option<&Error>) -> R
     let wanted = topic(Topic::Sockets)
         .or_else(|| topic(Topic::Latency))
         .or_else(|| (!options.task_probes.is_empty()).then(|| "--task-probe and --interval".to_owned()))
+        .or_else(|| (!options.probes.is_empty()).then(|| "--probe".to_owned()))
         .or_else(|| (!options.events.is_empty()).then(|| "--events".to_owned()))
         .or_else(|| options.requests.then(|| "--interval socket".to_owned()));
     let Some(what) = wanted else { return Ok(()) };

@@ -81,6 +81,7 @@ mod top;
 mod truth;
 mod tutorial;
 mod unprivileged;
+mod value_probes;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -140,6 +141,7 @@ fn main() -> ExitCode {
     cases.extend(mcp::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());
+    cases.extend(value_probes::cases());
     cases.extend(containers::cases());
     cases.extend(control::cases());
     cases.extend(rights::cases());

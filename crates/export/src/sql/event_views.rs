@@ -1,13 +1,13 @@
 //! Views of what threads did over time: intervals off the CPU, samples, delays, and what the program announced.
 
-use dwell_model::{CounterKind, Delay, MarkerScope, ObjectType, Outcome, Reason, TaskKind, WakerKind};
+use dwell_model::{CounterKind, Delay, MarkerScope, MarkerValueKind, ObjectType, Outcome, Reason, TaskKind, WakerKind};
 
 use super::program_views::{thread_columns, thread_joins};
 use super::view_def::{ViewColumn, ViewDef, column, quoted, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![switches(), waits(), samples(), delays(), tasks(), markers(), counters()]
+    vec![switches(), waits(), samples(), delays(), tasks(), markers(), marker_values(), counters()]
 }
 
 /// Which stack an event has, where `stacks` is joined.
@@ -197,6 +197,31 @@ fn markers() -> ViewDef {
   {joins}"
     );
     ViewDef::new("markers", "One row per instant that the program marked.", from, columns)
+}
+
+fn marker_values() -> ViewDef {
+    let mut columns = vec![
+        column("time_ns", "marker_values.time_ns", "When."),
+        column("marker", "types.name", "Name of the marker."),
+        column("value", "marker_values.key", "What the value is called."),
+        column("kind", words!(MarkerValueKind, "marker_values.kind"), "What it is; what is faulted could not be read."),
+        column(
+            "number",
+            "case marker_values.kind when 1 then marker_values.bits::hugeint when 3 then marker_values.bits::hugeint when 2 then \
+             case when marker_values.bits >= 9223372036854775808 then marker_values.bits::hugeint - 18446744073709551616 \
+             else marker_values.bits::hugeint end end",
+            "A number; null for others.",
+        ),
+        column("text", "case marker_values.kind when 4 then marker_values.text end", "A text; null for others."),
+    ];
+    columns.extend(thread_columns());
+    let joins = thread_joins("marker_values.thread");
+    let from = format!(
+        "raw.marker_values as marker_values
+  left join raw.task_types as types on types.row_id = marker_values.task_type
+  {joins}"
+    );
+    ViewDef::new("marker_values", "One row per value that a probe read at a hit.", from, columns)
 }
 
 fn counters() -> ViewDef {

@@ -1,6 +1,6 @@
 //! What a program says of itself, one thing at a time, whoever carried it: ITT's calls, and the passes of probes.
 
-use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
+use dwell_model::{CounterKind, MarkerScope, MarkerValueKind, ObjectType, TaskKind};
 
 use dwell_store::raw::wire::{RecordHeader, RequestRecord, TaskProbeRecord, task_edge};
 
@@ -31,7 +31,7 @@ pub enum TaskName {
 pub enum Scope {
     /// An ITT domain.
     Domain(TextId),
-    /// Number of a `--task-probe`.
+    /// Number of a `--task-probe`, or of a `--probe` where the kind is that of its hits.
     Probe(u16),
 }
 
@@ -63,6 +63,17 @@ pub struct AnnotationEvent {
     pub what: AnnotationKind,
 }
 
+/// A value that was read at the hit of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HitValue {
+    /// What it is.
+    pub kind: MarkerValueKind,
+    /// A number's bits.
+    pub bits: u64,
+    /// A text.
+    pub text: TextId,
+}
+
 /// One thing said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnnotationKind {
@@ -88,6 +99,8 @@ pub enum AnnotationKind {
     EventEnd(TextId),
     /// An instant.
     Marker { domain: TextId, name: TextId, scope: MarkerScope },
+    /// A probe with values was hit.
+    Hit { probe: u16, values: Box<[HitValue]> },
     /// A number, of a task or of nothing.
     Number { domain: TextId, of: Subject, key: TextId, value: f64 },
     /// A text.

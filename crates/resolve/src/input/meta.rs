@@ -13,6 +13,7 @@ use crate::input::annotation_event::AnnotationEvent;
 use crate::input::belonging::Belonging;
 use crate::input::event::Event;
 use crate::input::itt::Decoder;
+use crate::input::probe_hit;
 use crate::input::sockets::RawSockets;
 
 /// Members of a set of descriptors that are kept, of all looks.
@@ -152,6 +153,10 @@ impl Meta {
             Record::Pause(header) => happens(Event::Pause(header.time_ns)),
             Record::Resume(header) => happens(Event::Resume(header.time_ns)),
             Record::TaskProbe(record) => happens(Event::Annotation(AnnotationEvent::of_probe(&record))),
+            Record::ProbeHit(record, texts) => {
+                let said = probe_hit::hit(&record, texts, &mut self.itt.texts);
+                happens(Event::Annotation(said));
+            }
             Record::Stitch(record) => happens(Event::Stitch(record)),
             Record::Creation(record) => happens(Event::Creation(record)),
             Record::WokenFutex(record) => happens(Event::WokenFutex(record)),

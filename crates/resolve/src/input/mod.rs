@@ -8,6 +8,7 @@ pub mod event;
 pub mod itt;
 pub mod meta;
 pub mod order;
+pub mod probe_hit;
 pub mod sockets;
 pub mod spool;
 pub mod texts;

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use dwell_model::{FiberId, ObjectId, ObjectType, StackId, ThreadId, WakerKind};
-use dwell_store::tables::{FiberOffCpu, FiberRow, FiberSamples, Fibers, Markers, OffCpu, Samples, SyncWaits, Tasks};
-use dwell_store::{Annotations, FiberTables};
+use dwell_store::tables::{
+    FiberOffCpu, FiberRow, FiberSamples, Fibers, MarkerValues, Markers, OffCpu, Samples, SyncWaits, Tasks,
+};
+use dwell_store::{Annotations, FiberTables, ProbeDefinition};
 use rayon::join;
 
 use super::named::Named;
+use crate::input::texts::Texts;
 use crate::objects::futile_wakeups;
 use crate::replay::annotations::{Nested, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
-use crate::replay::rows::{RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
+use crate::replay::rows::{RawMarkerValues, RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
 /// The intervals off the CPU and the samples.
 pub fn events(off_cpu: RawOffCpu, samples: RawSamples, named: &Named) -> (OffCpu, Samples) {
@@ -161,9 +164,15 @@ fn fiber_waker_kind(kind: u8, object: ObjectId, named: &Named) -> u8 {
 }
 
 /// What programs said of themselves. Takes the types of tasks from `named`.
-pub fn annotations(told: UnresolvedAnnotations, named: &mut Named) -> Annotations {
+pub fn annotations(
+    told: UnresolvedAnnotations,
+    texts: &Texts,
+    probes: &[ProbeDefinition],
+    named: &mut Named,
+) -> Annotations {
     let task_types = std::mem::take(&mut named.task_types);
     let named = &*named;
+    let marker_values = marker_values(told.marker_values, texts, probes, named);
     let others = || join(|| markers(told.markers, named), || sync_waits(told.sync_waits, named));
     let (tasks, (markers, sync_waits)) = join(|| tasks(told.tasks, named), others);
     Annotations {
@@ -171,6 +180,7 @@ pub fn annotations(told: UnresolvedAnnotations, named: &mut Named) -> Annotation
         tasks,
         task_metadata: told.metadata,
         markers,
+        marker_values,
         counters: told.counters,
         counter_values: told.counter_values,
         sync_waits,
@@ -196,6 +206,24 @@ fn markers(raw: RawMarkers, named: &Named) -> Markers {
         thread: raw.thread,
         time_ns: raw.time_ns,
         scope: raw.scope,
+    }
+}
+
+fn marker_values(raw: RawMarkerValues, texts: &Texts, probes: &[ProbeDefinition], named: &Named) -> MarkerValues {
+    let key = |(&probe, &place): (&u16, &u8)| {
+        let probe = probes.get(usize::from(probe));
+        probe
+            .and_then(|probe| probe.values.get(usize::from(place)))
+            .map_or_else(|| format!("value {place}"), String::clone)
+    };
+    MarkerValues {
+        key: raw.probe.iter().zip(&raw.place).map(key).collect(),
+        task_type: named.task_type_rows.column(raw.task_type),
+        thread: raw.thread,
+        time_ns: raw.time_ns,
+        kind: raw.kind,
+        bits: raw.bits,
+        text: raw.text.into_iter().map(|id| texts.show(id, "text")).collect(),
     }
 }
 

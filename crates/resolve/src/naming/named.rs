@@ -147,7 +147,12 @@ fn name_tasks(
 ) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
     let function = |site: &Option<usize>| Some(names.function((*site)?)?.name.clone());
     let functions: Vec<Option<String>> = sites.iter().map(function).collect();
-    let names = TypeNames { texts: &raw.meta.itt.texts, probes: &raw.manifest.task_probes, functions: &functions };
+    let names = TypeNames {
+        texts: &raw.meta.itt.texts,
+        hits: &raw.manifest.probes,
+        probes: &raw.manifest.task_probes,
+        functions: &functions,
+    };
     type_table(raw.replay.told.tasks.types.keys(), &names)
 }
 

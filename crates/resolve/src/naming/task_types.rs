@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dwell_model::{TaskKind, TaskTypeId};
+use dwell_store::ProbeDefinition;
 use dwell_store::tables::{TaskTypeRow, TaskTypes};
 
 use crate::input::annotation_event::{Scope, TaskName};
@@ -15,6 +16,8 @@ use crate::row_of::RowOf;
 pub struct TypeNames<'a> {
     /// What programs wrote.
     pub texts: &'a Texts,
+    /// Probes with values.
+    pub hits: &'a [ProbeDefinition],
     /// Names of the task probes.
     pub probes: &'a [String],
     /// For each type, its function's name where it is named by a function that has one.
@@ -31,7 +34,12 @@ impl TypeNames<'_> {
         let domain = match key.scope {
             Scope::Domain(domain) => self.texts.show(domain, "domain"),
             Scope::Probe(probe) => {
-                let name = self.probes.get(usize::from(probe)).cloned();
+                let probe = usize::from(probe);
+                let name = if key.kind == TaskKind::ProbeHit {
+                    self.hits.get(probe).map(|probe| probe.name.clone())
+                } else {
+                    self.probes.get(probe).cloned()
+                };
                 return (String::new(), name.unwrap_or_else(|| format!("unknown {what}")));
             }
         };

@@ -107,6 +107,17 @@ raw_tables! {
         time_ns: u64,
         scope: u8,
     }
+    /// Values of probes' hits.
+    RawMarkerValues RawMarkerValueRow {
+        task_type: TypeNumber,
+        thread: ThreadId,
+        time_ns: u64,
+        probe: u16,
+        place: u8,
+        kind: u8,
+        bits: u64,
+        text: TextId,
+    }
     /// Announced waits.
     RawSyncWaits RawSyncWaitRow {
         thread: ThreadId,

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
     CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord, FiberStateRecord,
-    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame,
+    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, ProbeHitRecord, PythonCodeHeader, PythonFrame,
     PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord,
     SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
     TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
@@ -36,6 +36,8 @@ pub enum Record<'a> {
     /// An epoll set's members, a line each.
     Members(TextHeader, &'a [u8]),
     TaskProbe(TaskProbeRecord),
+    /// The hit, and the texts behind it.
+    ProbeHit(Box<ProbeHitRecord>, &'a [u8]),
     Stitch(StitchRecord),
     Creation(CreationRecord),
     WokenFutex(WokenFutexRecord),
@@ -142,6 +144,10 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::BELONGING => text(body).map(|(header, text)| Record::Belonging(header, text))?,
         kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
         kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
+        kind::PROBE_HIT => {
+            let hit: ProbeHitRecord = prefix(body)?;
+            Record::ProbeHit(Box::new(hit), body.get(size_of::<ProbeHitRecord>()..)?)
+        }
         kind::STITCH => Record::Stitch(prefix(body)?),
         kind::CREATION => Record::Creation(prefix(body)?),
         kind::WOKEN_FUTEX => Record::WokenFutex(prefix(body)?),

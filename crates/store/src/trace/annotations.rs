@@ -5,7 +5,7 @@ use dwell_model::{TaskId, ThreadId};
 
 use crate::error::Result;
 use crate::table::{self, Table, TableReader};
-use crate::tables::{CounterValues, Counters, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
+use crate::tables::{CounterValues, Counters, MarkerValues, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
 
 /// The tables of what a program says of itself, by ITT or through probes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,7 @@ pub struct Annotations {
     pub tasks: Tasks,
     pub task_metadata: TaskMetadata,
     pub markers: Markers,
+    pub marker_values: MarkerValues,
     pub counters: Counters,
     pub counter_values: CounterValues,
     pub sync_waits: SyncWaits,
@@ -27,6 +28,7 @@ impl Annotations {
             tasks: tables.read()?,
             task_metadata: tables.read()?,
             markers: tables.read()?,
+            marker_values: tables.read()?,
             counters: tables.read()?,
             counter_values: tables.read()?,
             sync_waits: tables.read()?,
@@ -38,6 +40,7 @@ impl Annotations {
         table::write(folder, &self.tasks)?;
         table::write(folder, &self.task_metadata)?;
         table::write(folder, &self.markers)?;
+        table::write(folder, &self.marker_values)?;
         table::write(folder, &self.counters)?;
         table::write(folder, &self.counter_values)?;
         table::write(folder, &self.sync_waits)
@@ -69,6 +72,10 @@ impl Annotations {
         all("markers.task_type", self.markers.task_type.iter().all(|id| id.get().is_some_and(|row| row < types)))?;
         all("markers.thread", self.markers.thread.iter().all(is_thread))?;
         all("markers.time_ns", self.markers.time_ns.is_sorted())?;
+        let values = &self.marker_values;
+        all("marker_values.task_type", values.task_type.iter().all(|id| id.get().is_some_and(|row| row < types)))?;
+        all("marker_values.thread", values.thread.iter().all(is_thread))?;
+        all("marker_values.time_ns", values.time_ns.is_sorted())?;
         let is_process = |row: usize| row < processes;
         all("counters.process", self.counters.process.iter().all(|id| id.get().is_none_or(is_process)))?;
         let is_counter = |row: usize| row < counters;

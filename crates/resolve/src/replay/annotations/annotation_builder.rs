@@ -9,9 +9,11 @@ use super::counters::CounterBook;
 use super::event_context::Who;
 use super::sync::SyncBook;
 use super::tasks::{Nested, TaskBook, TypeKey};
-use crate::input::annotation_event::{AnnotationKind, InstanceId, Scope, Subject, TaskName};
+use crate::input::annotation_event::{AnnotationKind, HitValue, InstanceId, Scope, Subject, TaskName};
 use crate::input::texts::{TextId, Texts};
-use crate::replay::rows::{RawMarkerRow, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits};
+use crate::replay::rows::{
+    RawMarkerRow, RawMarkerValueRow, RawMarkerValues, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits,
+};
 use crate::replay::threads::{ImageId, ThreadTable};
 
 /// Most rows of metadata, which hold text.
@@ -27,6 +29,8 @@ pub struct UnresolvedAnnotations {
     pub metadata: TaskMetadata,
     /// Markers.
     pub markers: RawMarkers,
+    /// Values of markers; the names of their keys are the manifest's.
+    pub marker_values: RawMarkerValues,
     /// Complete.
     pub counters: Counters,
     /// Complete.
@@ -48,6 +52,7 @@ pub struct Annotations {
     pub stitches: Stitches,
     metadata: RawMetadata,
     markers: RawMarkers,
+    marker_values: RawMarkerValues,
     /// What could not be kept.
     pub counted: UnkeptCounts,
 }
@@ -78,6 +83,7 @@ impl Annotations {
             AnnotationKind::EventEnd(name) => self.tasks.end_event(who, name, counted),
             AnnotationKind::Frame { .. } | AnnotationKind::Request { .. } => {}
             AnnotationKind::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
+            AnnotationKind::Hit { probe, ref values } => self.hit(who, probe, values),
             AnnotationKind::Number { domain, of, key, value } => {
                 self.datum(who, (domain, of), (key, TextId::EMPTY), value);
             }
@@ -147,6 +153,23 @@ impl Annotations {
         self.markers.push(RawMarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
     }
 
+    /// A hit of a probe: a marker and its values.
+    fn hit(&mut self, who: &Who, probe: u16, values: &[HitValue]) {
+        if self.markers.len() >= MOST_MARKERS || self.marker_values.len() + values.len() > MOST_METADATA {
+            self.counted.rows += 1;
+            return;
+        }
+        let name = TaskName::Text(TextId::EMPTY);
+        let key = type_key(who, TaskKind::ProbeHit, Scope::Probe(probe), name);
+        let task_type = self.tasks.type_of(key, &mut self.counted);
+        let (thread, time_ns) = (who.thread, who.at_ns);
+        self.markers.push(RawMarkerRow { task_type, thread, time_ns, scope: MarkerScope::Thread.code() });
+        for (place, &HitValue { kind, bits, text }) in (0..).zip(values) {
+            let kind = kind.code();
+            self.marker_values.push(RawMarkerValueRow { task_type, thread, time_ns, probe, place, kind, bits, text });
+        }
+    }
+
     fn datum(&mut self, who: &Who, (domain, of): (TextId, Subject), (key, text): (TextId, TextId), number: f64) {
         if !number.is_finite() {
             self.counted.values += 1;
@@ -172,9 +195,10 @@ impl Annotations {
             text: show(metadata.text, "text"),
         };
         let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
+        let marker_values = std::mem::take(&mut self.marker_values).in_order_of(|values| &values.time_ns);
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
         let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
-        UnresolvedAnnotations { tasks, metadata, markers, counters, counter_values, sync_waits }
+        UnresolvedAnnotations { tasks, metadata, markers, marker_values, counters, counter_values, sync_waits }
     }
 }
 

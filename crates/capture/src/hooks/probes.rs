@@ -1,0 +1,35 @@
+//! The probes that a user names: those of tasks and intervals, and those with values.
+
+use crate::error::Result;
+use crate::hooks::families::Hooks;
+use crate::kernel::loading;
+use crate::topics::task_probes::{self, Places};
+use crate::topics::value_probes::{self, FoundValueProbe};
+
+impl Hooks {
+    /// Sets the probes of tasks; `pids` = in these processes only.
+    pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
+        if !places.found.is_empty() {
+            let object = self.load_family("task_probe")?;
+            self.links.extend(task_probes::set(&places.found, &object, pids)?);
+            self.optional.push(object);
+        }
+        if !places.calls.is_empty() {
+            let object = self.load_family("call_probe")?;
+            task_probes::set_calls(&places.calls, &object)?;
+            self.links.extend(loading::attach(&object)?);
+            self.optional.push(object);
+        }
+        Ok(())
+    }
+
+    /// Sets the probes with values; `pids` = in these processes only.
+    pub fn set_value_probes(&mut self, found: &[FoundValueProbe], pids: Option<&[u32]>) -> Result<()> {
+        if !found.is_empty() {
+            let object = self.load_family("value_probe")?;
+            self.links.extend(value_probes::set(found, &object, pids)?);
+            self.optional.push(object);
+        }
+        Ok(())
+    }
+}

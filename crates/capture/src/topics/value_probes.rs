@@ -1,0 +1,100 @@
+//! `--probe`: sets uprobes with values, and tells the hook what to read at each of their places.
+
+use std::path::PathBuf;
+
+use dwell_probes::{ArgumentPlace, MOST_TEXTS, MOST_VALUES, Site, ValueProbe, ValueType, value_sites};
+use dwell_wire::{MOST_PROBE_SITES, MOST_PROBE_TEXTS, MOST_PROBE_VALUES, ProbeSite, probe_source, probe_type};
+use libbpf_rs::{Link, MapCore, MapFlags, Object};
+
+use crate::error::{Error, Result};
+use crate::topics::task_probes::{Placed, Program, set_placed};
+
+const _: () = assert!(MOST_VALUES == MOST_PROBE_VALUES && MOST_TEXTS == MOST_PROBE_TEXTS);
+
+/// A probe with values, and its places.
+pub struct FoundValueProbe {
+    name: String,
+    file: PathBuf,
+    sites: Vec<Site>,
+    /// What the hook reads at each place.
+    reads: Vec<ProbeSite>,
+}
+
+/// Finds the places of all probes.
+pub fn find(probes: &[ValueProbe], program: &Program<'_>) -> Result<Vec<FoundValueProbe>> {
+    let found: Vec<FoundValueProbe> =
+        (0..).zip(probes).map(|(number, probe)| find_one(number, probe, program)).collect::<Result<_>>()?;
+    let places = found.iter().map(|found| found.sites.len()).sum::<usize>();
+    if places > MOST_PROBE_SITES { Err(Error::TooManyProbeSites { places }) } else { Ok(found) }
+}
+
+fn find_one(number: u32, probe: &ValueProbe, program: &Program<'_>) -> Result<FoundValueProbe> {
+    let file = match &probe.file {
+        Some(name) => {
+            let missing = || Error::NoSuchProbeFile { probe: probe.name.clone(), file: name.clone() };
+            program.file(name).ok_or_else(missing)?
+        }
+        None => program.own_file(),
+    };
+    let placed = |source| Error::ValueProbe { shown: probe.pointing_at_place(), source };
+    let found = value_sites(&file, probe).map_err(placed)?;
+    let reads = found.iter().map(|(_, places)| what_to_read(number, probe, places)).collect();
+    let sites = found.into_iter().map(|(site, _)| site).collect();
+    Ok(FoundValueProbe { name: probe.name.clone(), file, sites, reads })
+}
+
+/// The values of one place; each lies where `places` says.
+fn what_to_read(number: u32, probe: &ValueProbe, places: &[ArgumentPlace]) -> ProbeSite {
+    let mut site: ProbeSite = bytemuck::Zeroable::zeroed();
+    (site.probe, site.count) = (number, probe.values.len() as u32);
+    for (at, (value, place)) in probe.values.iter().zip(places).enumerate() {
+        site.types[at] = match value.ty {
+            ValueType::Unsigned { .. } => probe_type::UNSIGNED,
+            ValueType::Signed { .. } => probe_type::SIGNED,
+            ValueType::Hex { .. } => probe_type::HEX,
+            ValueType::Text => probe_type::TEXT,
+        };
+        let (bytes, is_signed) = match *place {
+            ArgumentPlace::Register { register, bytes, is_signed } => {
+                (site.source[at], site.base[at]) = (probe_source::REGISTER, register);
+                (bytes, is_signed)
+            }
+            ArgumentPlace::Memory { base, index, scale, displacement, bytes, is_signed } => {
+                (site.source[at], site.base[at]) = (probe_source::MEMORY, base);
+                (site.index[at], site.scale[at], site.displacement[at]) = (index, scale, displacement as u64);
+                (bytes, is_signed)
+            }
+            ArgumentPlace::Constant(value) => {
+                (site.source[at], site.displacement[at]) = (probe_source::CONSTANT, value as u64);
+                (8, true)
+            }
+        };
+        // What is as wide as its place, or wider, has the place's sign; what is narrower has its own.
+        let narrower = value.ty.bytes() < bytes;
+        let kept = value.ty.bytes().min(bytes);
+        site.size[at] = bytes;
+        site.shift[at] = 64 - 8 * kept;
+        let own_sign = matches!(value.ty, ValueType::Signed { .. });
+        site.is_signed[at] = u8::from(if narrower || kept == value.ty.bytes() { own_sign } else { is_signed });
+    }
+    site
+}
+
+/// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
+pub fn set(found: &[FoundValueProbe], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
+    let failed = |source| Error::Bpf { what: "telling the hook of probes what to read".into(), source };
+    let map = object.maps().find(|map| map.name() == "probe_sites");
+    let reads = found.iter().flat_map(|found| &found.reads);
+    for (key, read) in (0u32..).zip(reads) {
+        if let Some(map) = &map {
+            map.update(&key.to_ne_bytes(), bytemuck::bytes_of(read), MapFlags::ANY).map_err(failed)?;
+        }
+    }
+    let mut next = 0u64;
+    let placed = found.iter().map(|found| {
+        let first = next;
+        next += found.sites.len() as u64;
+        Placed { name: &found.name, file: &found.file, sites: &found.sites, cookies: (first..next).collect() }
+    });
+    set_placed(placed, object, pids)
+}

@@ -1,0 +1,373 @@
+//! The words of a probe with values: `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, …)`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::spec::{path, single_colon};
+
+/// Most values of a probe: the hook has room for no more.
+pub const MOST_VALUES: usize = 8;
+/// Most texts among them.
+pub const MOST_TEXTS: usize = 4;
+
+/// Arguments of a function that can be named: six in registers, the others on the stack.
+pub const MOST_ARGUMENTS: u8 = 12;
+
+/// A probe that reads values at each hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueProbe {
+    /// What its hits are called.
+    pub name: String,
+    /// The program or library, by path or by name; `None` for the profiled program.
+    pub file: Option<PathBuf>,
+    /// Where in it.
+    pub place: ValuePlace,
+    /// What is read, in order.
+    pub values: Vec<ProbeValue>,
+    /// As the user wrote it, and where in it the place is.
+    text: String,
+    place_at: usize,
+}
+
+/// Where a probe with values is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValuePlace {
+    /// A function's entry, or an address.
+    Entry(String),
+    /// A function's returns.
+    Return(String),
+    /// A USDT probe.
+    Usdt {
+        /// Whose.
+        provider: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A value that a probe reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeValue {
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub source: ValueSource,
+    /// How it is read.
+    pub ty: ValueType,
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// An argument, by its number; the first is 0.
+    Argument(u8),
+    /// What a function returns.
+    Returned,
+}
+
+/// How a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueType {
+    /// A number without sign.
+    Unsigned {
+        /// Its bytes: 1, 2, 4 or 8.
+        bytes: u8,
+    },
+    /// A number with a sign.
+    Signed {
+        /// Its bytes.
+        bytes: u8,
+    },
+    /// A number without sign that is shown in base 16.
+    Hex {
+        /// Its bytes.
+        bytes: u8,
+    },
+    /// The text that the value, an address, leads to: up to the first zero, at most 64 bytes.
+    Text,
+}
+
+/// Every type by its name.
+const TYPES: [(&str, ValueType); 13] = [
+    ("u8", ValueType::Unsigned { bytes: 1 }),
+    ("u16", ValueType::Unsigned { bytes: 2 }),
+    ("u32", ValueType::Unsigned { bytes: 4 }),
+    ("u64", ValueType::Unsigned { bytes: 8 }),
+    ("i8", ValueType::Signed { bytes: 1 }),
+    ("i16", ValueType::Signed { bytes: 2 }),
+    ("i32", ValueType::Signed { bytes: 4 }),
+    ("i64", ValueType::Signed { bytes: 8 }),
+    ("x8", ValueType::Hex { bytes: 1 }),
+    ("x16", ValueType::Hex { bytes: 2 }),
+    ("x32", ValueType::Hex { bytes: 4 }),
+    ("x64", ValueType::Hex { bytes: 8 }),
+    ("str", ValueType::Text),
+];
+
+const KINDS: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
+
+impl ValueType {
+    /// Bytes of the number, or of the address of a text.
+    pub fn bytes(self) -> u8 {
+        match self {
+            Self::Unsigned { bytes } | Self::Signed { bytes } | Self::Hex { bytes } => bytes,
+            Self::Text => 8,
+        }
+    }
+}
+
+/// Why words are no probe.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{sentence}")]
+pub struct ValueProbeError {
+    sentence: String,
+    text: String,
+    at: usize,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl ValueProbeError {
+    /// The probe as the user wrote it, and a caret under what is wrong.
+    pub fn pointing(&self) -> String {
+        pointing(&self.text, self.at)
+    }
+}
+
+/// `text`, and below it a caret under its byte `at`.
+fn pointing(text: &str, at: usize) -> String {
+    let before = text.char_indices().take_while(|(index, _)| *index < at).count();
+    format!("  {text}\n  {:before$}^", "")
+}
+
+type Parsed<T> = std::result::Result<T, ValueProbeError>;
+
+/// The words, of which each part knows where it begins.
+struct Words<'t> {
+    text: &'t str,
+}
+
+impl Words<'_> {
+    /// Where `part`, a part of the words, begins.
+    fn place(&self, part: &str) -> usize {
+        (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize).min(self.text.len())
+    }
+
+    fn wrong(&self, part: &str, sentence: impl fmt::Display, hint: impl Into<String>) -> ValueProbeError {
+        let (sentence, hint) = (sentence.to_string(), hint.into());
+        ValueProbeError { sentence, text: self.text.to_owned(), at: self.place(part), hint }
+    }
+
+    fn source(&self, word: &str, place: &ValuePlace) -> Parsed<ValueSource> {
+        let returns = matches!(place, ValuePlace::Return(_));
+        if returns {
+            let hint = "a uretprobe reads what the function returns: VALUE=ret:i64";
+            return if word == "ret" {
+                Ok(ValueSource::Returned)
+            } else {
+                Err(self.wrong(word, format_args!("`{word}` is not there when a function returns"), hint))
+            };
+        }
+        let number = word.strip_prefix("arg").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        match number.and_then(|number| number.parse().ok()) {
+            Some(number) if number < MOST_ARGUMENTS => Ok(ValueSource::Argument(number)),
+            _ => {
+                let hint = if word == "ret" {
+                    "what a function returns is read by a uretprobe: NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)"
+                        .into()
+                } else {
+                    format!("arguments are arg0, the first, to arg{}", MOST_ARGUMENTS - 1)
+                };
+                Err(self.wrong(word, format_args!("`{word}` is no argument"), hint))
+            }
+        }
+    }
+
+    fn ty(&self, word: &str) -> Parsed<ValueType> {
+        let known = TYPES.iter().find(|(name, _)| *name == word);
+        known.map(|(_, ty)| *ty).ok_or_else(|| {
+            let names = TYPES.map(|(name, _)| name);
+            self.wrong(word, format_args!("`{word}` is no type of a value"), nearest(word, &names))
+        })
+    }
+
+    /// `NAME=SOURCE:TYPE`.
+    fn value(&self, text: &str, place: &ValuePlace) -> Parsed<ProbeValue> {
+        let form = "a value is NAME=arg0:u32, with u8 to u64, i8 to i64, x8 to x64 or str";
+        let (name, rest) = text.split_once('=').ok_or_else(|| self.wrong(text, "a value has no name", form))?;
+        let (name, rest) = (name.trim(), rest.trim());
+        if name.is_empty() || name.contains(|c: char| c.is_control() || c.is_whitespace()) {
+            return Err(self.wrong(text, "a value has no name", form));
+        }
+        let (source, ty) = rest.split_once(':').ok_or_else(|| self.wrong(rest, "a value has no type", form))?;
+        Ok(ProbeValue { name: name.to_owned(), source: self.source(source, place)?, ty: self.ty(ty)? })
+    }
+
+    fn values(&self, list: &str, place: &ValuePlace) -> Parsed<Vec<ProbeValue>> {
+        let mut values: Vec<ProbeValue> = Vec::new();
+        let mut texts = 0;
+        for text in list.split(',').map(str::trim) {
+            let value = self.value(text, place)?;
+            if values.iter().any(|other| other.name == value.name) {
+                return Err(self.wrong(
+                    text,
+                    format_args!("`{}` is there twice", value.name),
+                    "give each value a name of its own",
+                ));
+            }
+            texts += usize::from(value.ty == ValueType::Text);
+            values.push(value);
+            if values.len() > MOST_VALUES || texts > MOST_TEXTS {
+                let hint = format!(
+                    "a probe has at most {MOST_VALUES} values, of which {MOST_TEXTS} are texts: set another one at the same place"
+                );
+                return Err(self.wrong(text, "this value is one too many", hint));
+            }
+        }
+        Ok(values)
+    }
+
+    fn place_of(&self, kind: &str, rest: &str) -> Parsed<(Option<PathBuf>, ValuePlace, usize)> {
+        let incomplete = |part: &str, form: &str| self.wrong(part, "the probe has no place", form);
+        if kind == "usdt" {
+            let form = "name it as usdt:[FILE:]PROVIDER:NAME";
+            let (before, name) = rest.rsplit_once(':').ok_or_else(|| incomplete(rest, form))?;
+            let (file, provider) =
+                before.rsplit_once(':').map_or((None, before), |(file, provider)| (Some(file), provider));
+            if provider.is_empty() || name.is_empty() {
+                return Err(incomplete(rest, form));
+            }
+            let place = ValuePlace::Usdt { provider: provider.to_owned(), name: name.to_owned() };
+            return Ok((path(file), place, self.place(provider)));
+        }
+        let (file, function) = single_colon(rest).map_or((None, rest), |at| (Some(&rest[..at]), &rest[at + 1..]));
+        if function.is_empty() {
+            return Err(incomplete(rest, "name a function: uprobe:[FILE:]FUNCTION"));
+        }
+        let name = function.to_owned();
+        let place = if kind == "uprobe" { ValuePlace::Entry(name) } else { ValuePlace::Return(name) };
+        Ok((path(file), place, self.place(function)))
+    }
+}
+
+impl ValueProbe {
+    /// Reads `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, …)`, `NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)` or
+    /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)`; the values can be left out.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, and where in the words it points.
+    pub fn parse(text: &str) -> std::result::Result<Self, ValueProbeError> {
+        let words = Words { text };
+        let form = "a probe is NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32), NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64) or \
+                    NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64)";
+        let named = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(['(', ':']));
+        let (name, probe) = named.ok_or_else(|| words.wrong(text, "the probe has no name", form))?;
+        let (kind, rest) = probe.split_once(':').unwrap_or((probe, &probe[probe.len()..]));
+        if !KINDS.contains(&kind) {
+            let hint = format!("{}; {form}", nearest(kind, &KINDS));
+            return Err(words.wrong(kind, format_args!("`{kind}` is no kind of probe"), hint));
+        }
+        let (rest, list) = values_of(rest);
+        let (file, place, place_at) = words.place_of(kind, rest)?;
+        let values = list.map_or_else(|| Ok(Vec::new()), |list| words.values(list, &place))?;
+        Ok(Self { name: name.to_owned(), file, place, values, text: text.to_owned(), place_at })
+    }
+
+    /// The probe as the user wrote it, and a caret under its place.
+    pub fn pointing_at_place(&self) -> String {
+        pointing(&self.text, self.place_at)
+    }
+}
+
+/// What is before the list of values, and the list. The parentheses of a function's parameters have no `=`.
+fn values_of(text: &str) -> (&str, Option<&str>) {
+    let open = text.rfind('(').filter(|_| text.ends_with(')'));
+    let list = open.map(|open| (&text[..open], &text[open + 1..text.len() - 1]));
+    match list {
+        Some((before, list)) if list.contains('=') => (before, Some(list)),
+        Some((before, list)) if list.starts_with("arg") || list.starts_with("ret") => (before, Some(list)),
+        _ => (text, None),
+    }
+}
+
+/// A hint that has the nearest of `names`, or all.
+fn nearest(word: &str, names: &[&str]) -> String {
+    let likeness = |name: &&&str| (1e6 * strsim::normalized_damerau_levenshtein(word, name)) as u64;
+    match names.iter().max_by_key(likeness).filter(|name| likeness(name) >= 500_000) {
+        Some(name) => format!("the nearest is {name}; there is {}", names.join(", ")),
+        None => format!("there is {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> ValueProbe {
+        ValueProbe::parse(text).expect("good")
+    }
+
+    #[test]
+    fn functions_returns_and_usdt_probes_have_values() {
+        let probe = parse("charge=uprobe:./app:process_request(id=arg0:u32, who=arg1:str)");
+        assert_eq!((probe.name.as_str(), probe.file.clone()), ("charge", Some("./app".into())));
+        assert_eq!(probe.place, ValuePlace::Entry("process_request".into()));
+        let value =
+            |name: &str, number, ty| ProbeValue { name: name.into(), source: ValueSource::Argument(number), ty };
+        assert_eq!(probe.values, [value("id", 0, ValueType::Unsigned { bytes: 4 }), value("who", 1, ValueType::Text)]);
+        let caret = probe.pointing_at_place().lines().nth(1).and_then(|line| line.find('^')).expect("a caret");
+        assert_eq!(&probe.pointing_at_place()[caret..caret + 7], "process");
+        let returned = parse("end=uretprobe:http::parse(int, char)(ret=ret:i64)");
+        assert_eq!(returned.place, ValuePlace::Return("http::parse(int, char)".into()));
+        assert_eq!(returned.values[0].source, ValueSource::Returned);
+        let usdt = parse("gc=usdt:/usr/bin/python3:python:gc__start(generation=arg0:i32)");
+        assert_eq!(usdt.place, ValuePlace::Usdt { provider: "python".into(), name: "gc__start".into() });
+        assert_eq!(parse("x=uprobe:f(int)").place, ValuePlace::Entry("f(int)".into()));
+        assert!(parse("x=uprobe:f").values.is_empty());
+    }
+
+    /// The sentence, the text from the caret on, and the hint.
+    fn refused(text: &str) -> (String, String, String) {
+        let error = ValueProbe::parse(text).expect_err(text);
+        let shown = error.pointing();
+        let (words, below) = shown.split_once('\n').expect("two lines");
+        let caret = below.find('^').expect("a caret");
+        (error.to_string(), words.chars().skip(caret).collect(), error.hint)
+    }
+
+    #[test]
+    fn what_is_wrong_is_pointed_at_and_has_a_nearest_word() {
+        for (text, sentence, from, hint) in [
+            ("f", "the probe has no name", "f", "NAME=uprobe"),
+            ("x=uprob:f", "`uprob` is no kind of probe", "uprob:f", "the nearest is uprobe;"),
+            ("x=uprobe:", "the probe has no place", "", "FUNCTION"),
+            ("x=usdt:p", "the probe has no place", "p", "PROVIDER"),
+            ("x=uprobe:f(a=arg0:u23)", "`u23` is no type of a value", "u23)", "the nearest is u"),
+            ("x=uprobe:f(ä=arg0:u8, b=arg12:u8)", "`arg12` is no argument", "arg12:u8)", "arg11"),
+            ("x=uprobe:f(a=ret:u8)", "`ret` is no argument", "ret:u8)", "uretprobe"),
+            ("x=uretprobe:f(a=arg0:u8)", "`arg0` is not there when a function returns", "arg0:u8)", "ret"),
+            ("x=uprobe:f(a=arg0)", "a value has no type", "arg0)", "u32"),
+            ("x=uprobe:f(arg0:u32)", "a value has no name", "arg0:u32)", "NAME=arg0"),
+            ("x=uprobe:f(a=arg0:u8,a=arg1:u8)", "`a` is there twice", "a=arg1:u8)", "own"),
+        ] {
+            let (told, pointed, hinted) = refused(text);
+            assert_eq!((told.as_str(), pointed.as_str()), (sentence, from), "{text}");
+            assert!(hinted.contains(hint), "{text}: {hinted}");
+        }
+        let texts: Vec<String> = (0..5).map(|at| format!("v{at}=arg{at}:str")).collect();
+        assert_eq!(refused(&format!("x=uprobe:f({})", texts.join(","))).0, "this value is one too many");
+    }
+
+    proptest! {
+        #[test]
+        fn no_words_cause_a_panic(text in "([a-z]{0,3}=)?(uprobe|usdt|uretprobe|\\PC{0,4}):?\\PC{0,12}(\\(\\PC{0,6}=?(arg|ret)?[0-9]{0,3}:?(u8|str|\\PC{0,3})[,)]{0,2}){0,2}") {
+            match ValueProbe::parse(&text) {
+                Ok(probe) => prop_assert!(probe.values.len() <= MOST_VALUES && probe.pointing_at_place().contains('^')),
+                Err(error) => prop_assert!(error.pointing().ends_with('^') && !error.hint.is_empty()),
+            }
+        }
+    }
+}
