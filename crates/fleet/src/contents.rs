@@ -5,11 +5,15 @@ use std::path::Path;
 
 use dwell_files::Folder;
 
+use crate::levels::{LEVELS, folder_if_any, names};
+
 /// How many files a store has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreContents {
     /// Tables.
     pub whole: u64,
+    /// Files of sums that a compaction made.
+    pub summed: u64,
     /// Files that an agent writes at the moment, or that one left when it was killed. No question reads them.
     pub partial: u64,
 }
@@ -23,23 +27,26 @@ impl StoreContents {
     pub fn of(path: &Path) -> io::Result<Self> {
         let store = Folder::open(path)?;
         let mut contents = Self::default();
-        for day in names(&store, "day=")? {
-            let day = store.folder(&day)?;
-            for service in names(&day, "service=")? {
-                for file in names(&day.folder(&service)?, "")? {
-                    contents.whole += u64::from(file.ends_with(".parquet"));
-                    contents.partial += u64::from(file.ends_with(".parquet.partial"));
-                }
-            }
+        each_file(&store, |file| {
+            contents.whole += u64::from(file.ends_with(".parquet"));
+            contents.partial += u64::from(file.ends_with(".parquet.partial"));
+        })?;
+        if let Some(levels) = folder_if_any(&store, LEVELS)? {
+            each_file(&levels, |file| contents.summed += u64::from(file.ends_with(".parquet")))?;
         }
         Ok(contents)
     }
 }
 
-/// The names in a folder that begin like this.
-fn names(folder: &Folder, begin: &str) -> io::Result<Vec<String>> {
-    let names = folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
-    Ok(names.filter(|name| name.starts_with(begin)).collect())
+/// Calls `see` with the name of each file that lies by day and service.
+fn each_file(parent: &Folder, mut see: impl FnMut(&str)) -> io::Result<()> {
+    for day in names(parent, "day=", "")? {
+        let day = parent.folder(&day)?;
+        for service in names(&day, "service=", "")? {
+            names(&day.folder(&service)?, "", "")?.iter().for_each(|file| see(file));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -62,6 +69,6 @@ mod tests {
         store.write("b", "h", 7, &[FleetRow::default()]).unwrap();
         fs::write(path.join("day=1970-01-01/service=b/h-8.parquet.partial"), "PAR1").unwrap();
         fs::write(path.join("notes.txt"), "").unwrap();
-        assert_eq!(StoreContents::of(&path).unwrap(), StoreContents { whole: 2, partial: 1 });
+        assert_eq!(StoreContents::of(&path).unwrap(), StoreContents { whole: 2, summed: 0, partial: 1 });
     }
 }

@@ -5,6 +5,7 @@
 
 mod change;
 mod contents;
+mod levels;
 mod questions;
 mod table;
 
@@ -16,6 +17,7 @@ use dwell_files::Folder;
 
 pub use change::{LevelChange, largest_change};
 pub use contents::StoreContents;
+pub use levels::{CompactionPlan, CompactionResult, FileNeed, StoreCompaction, StoreFiles, SumLevel};
 pub use questions::{
     AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine,
     TrendStep, compare, covered, lost, trend,

@@ -1,12 +1,15 @@
 //! The table of a fleet's waits as a Parquet file. Its types are those that all engines of SQL share: signed numbers and texts.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::record::{Field, Row};
 use parquet::schema::parser::parse_message_type;
 
 /// Its columns, in this order.
@@ -26,7 +29,7 @@ const SCHEMA: &str = "message dwell {
 }";
 
 /// One process name, kind of wait and object of a service on a host, in one row of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FleetRow {
     /// Name of the host.
     pub host: String,
@@ -98,4 +101,54 @@ pub(crate) fn to_parquet(rows: &[FleetRow]) -> Result<Vec<u8>> {
     }
     group.close()?;
     writer.into_inner()
+}
+
+/// The rows of a file; an error where it is no such table.
+pub(crate) fn from_parquet(file: File) -> Result<Vec<FleetRow>> {
+    let reader = SerializedFileReader::new(file)?;
+    reader.get_row_iter(None)?.map(|row| row_of(&row?)).collect()
+}
+
+fn row_of(row: &Row) -> Result<FleetRow> {
+    let mut read = FleetRow::default();
+    let FleetRow {
+        host,
+        t,
+        length_ns,
+        process,
+        kind,
+        object,
+        object_type,
+        waits,
+        wait_ns,
+        longest_ns,
+        running_ns,
+        runnable_ns,
+    } = &mut read;
+    let texts =
+        [("host", host), ("process", process), ("kind", kind), ("object", object), ("object_type", object_type)];
+    for (name, text) in texts {
+        *text = match cell(row, name)? {
+            Field::Str(text) => text.clone(),
+            _ => return Err(no_column(name)),
+        };
+    }
+    let sums = [("waits", waits), ("wait_ns", wait_ns), ("longest_ns", longest_ns)];
+    let times = [("running_ns", running_ns), ("runnable_ns", runnable_ns)];
+    for (name, number) in [("t", t), ("length_ns", length_ns)].into_iter().chain(sums).chain(times) {
+        *number = match cell(row, name)? {
+            Field::Long(number) => *number,
+            _ => return Err(no_column(name)),
+        };
+    }
+    Ok(read)
+}
+
+fn cell<'r>(row: &'r Row, name: &str) -> Result<&'r Field> {
+    let cell = row.get_column_iter().find(|(column, _)| *column == name);
+    cell.map(|(_, cell)| cell).ok_or_else(|| no_column(name))
+}
+
+fn no_column(name: &str) -> ParquetError {
+    ParquetError::General(format!("it has no column {name} of the type that agents write"))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use dwell_fleet::{FLEET_REPORTS, FleetReport, GROUPS, RowSelection};
+use dwell_fleet::{FLEET_REPORTS, FleetReport, GROUPS, RowSelection, SumLevel};
 
 use super::gate::{self, FleetGate};
 use super::{Format, parse};
@@ -58,6 +58,15 @@ first of these that there is; object=NAME, service=NAME or kind=NAME says which.
 
 Exit status: 0 all limits kept, 1 one exceeded, 2 anything else.";
 
+const COMPACT_EXAMPLES: &str = "\
+Examples:
+  dwell fleet compact --store fleet
+                    # sums of each hour and day that is over, which questions read instead of its rows
+  dwell fleet compact --store fleet --keep-raw 7d
+                    # and delete older rows of which there are sums
+
+It may run at any time, beside agents and questions, and again after it was ended.";
+
 /// What is done.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
@@ -70,6 +79,9 @@ pub enum FleetCommand {
     /// Show two selections of hosts or times side by side, and fail when the second one exceeds a limit.
     #[command(arg_required_else_help = true, after_help = COMPARE_EXAMPLES)]
     Compare(FleetCompareArgs),
+    /// Sum the rows of each service by hour and day, so that questions about long times read few files.
+    #[command(arg_required_else_help = true, after_help = COMPACT_EXAMPLES)]
+    Compact(FleetCompactArgs),
     /// Ask a store a question in SQL, with DuckDB's library.
     #[command(arg_required_else_help = true, after_help = SQL_EXAMPLES)]
     Sql(FleetSqlArgs),
@@ -183,6 +195,43 @@ pub struct FleetCompareArgs {
     /// Show at most so many rows [default: 50 as text, else all].
     #[arg(long, value_name = "N", value_parser = |text: &str| parse::number(text, 1, 1_000_000_000))]
     pub limit: Option<u64>,
+}
+
+/// Options of `dwell fleet compact`.
+#[derive(Args, Debug)]
+pub struct FleetCompactArgs {
+    /// Folder that `dwell agent` writes to.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub store: PathBuf,
+    /// Which sums are made.
+    #[arg(long, value_enum, default_value_t)]
+    pub level: LevelChoice,
+    /// Delete rows of hours that ended so long ago, where an hourly file has their sums: 2d, 12h [default: keep all].
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub keep_raw: Option<i64>,
+}
+
+/// Which sums are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LevelChoice {
+    /// Of hours and of days.
+    #[default]
+    All,
+    /// Of hours.
+    Hourly,
+    /// Of days.
+    Daily,
+}
+
+impl LevelChoice {
+    /// The levels that it stands for.
+    pub fn levels(self) -> Vec<SumLevel> {
+        match self {
+            Self::All => vec![SumLevel::Hourly, SumLevel::Daily],
+            Self::Hourly => vec![SumLevel::Hourly],
+            Self::Daily => vec![SumLevel::Daily],
+        }
+    }
 }
 
 /// Understands `host=web-1,since=7d`.

@@ -61,7 +61,8 @@ pub use events::EventList;
 pub use export::{ExportArgs, ExportFormat, ExportWeight};
 pub use finalize::{FinalizeArgs, NamingArgs};
 pub use fleet::{
-    FleetCommand, FleetCompareArgs, FleetEngine, FleetReportArgs, FleetSqlArgs, FleetTrendArgs, StoreArgs, TrendBy,
+    FleetCommand, FleetCompactArgs, FleetCompareArgs, FleetEngine, FleetReportArgs, FleetSqlArgs, FleetTrendArgs,
+    StoreArgs, TrendBy,
 };
 pub use format::Format;
 pub use gate::{FLEET_NAMES, FleetGate, GateArg};
@@ -72,6 +73,7 @@ pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
 pub use merge::MergeArgs;
 pub use pack::{PackArgs, UnpackArgs};
+pub use parse::time_before;
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use dwell_analyze::compare::Limit;
-use dwell_fleet::{DUCKDB, FleetQuestion, RowSelection, compare, covered};
+use dwell_fleet::{DUCKDB, FileNeed, FleetQuestion, RowSelection, SumLevel, compare, covered};
 use dwell_view::{Prose, glob};
 
 use super::report::{MOST_IN_TEXT, lost_note, partial_note};
@@ -23,8 +23,9 @@ pub fn run(args: &FleetCompareArgs) -> Result<ExitCode> {
 fn compared(args: &FleetCompareArgs) -> Result<ExitCode> {
     let format = args.store.format;
     let question = compare(&DUCKDB, &args.base, &args.new);
-    let Some(store) = OpenedStore::open(&args.store)? else {
-        output::print(&format!("{}{};\n", views(&args.store.store)?, question.sql.trim_end()))?;
+    let need = FileNeed::of(Some(SumLevel::Daily), &[args.base.range(), args.new.range()]);
+    let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
+        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     let lengths = [covered_ns(&store, "--base", &args.base)?, covered_ns(&store, "--new", &args.new)?];
@@ -39,6 +40,7 @@ fn compared(args: &FleetCompareArgs) -> Result<ExitCode> {
         .push(Prose::plain(format!("hosts were looked at for {base} in the first rows, for {new} in the second")));
     view.notes.extend(lost_note(&store, &RowSelection::default())?.map(Prose::plain));
     view.notes.extend(partial_note(store.contents.partial).map(Prose::plain));
+    view.notes.extend(store.left_out_note().map(Prose::plain));
     if shown < answer.len() {
         let (shown, all) = (units::count(shown as u64), units::count(answer.len() as u64));
         view.notes.push(Prose::plain(format!("the first {shown} of {all} rows; --limit N shows more")));

@@ -1,7 +1,9 @@
 //! `dwell fleet`: questions to the store that the agents of many hosts write.
 //!
-//! Takes a folder and a question; gives rows. `crates/fleet` has the SQL, DuckDB answers, and this process writes nothing.
+//! Takes a folder and a question; gives rows. `crates/fleet` has the SQL, DuckDB answers, and this process writes nothing
+//! unless it compacts.
 
+mod compact;
 mod compare;
 mod report;
 mod shown;
@@ -9,6 +11,8 @@ mod store;
 mod trend;
 
 use std::process::ExitCode;
+
+use dwell_fleet::FileNeed;
 
 use crate::args::{FleetCommand, FleetSqlArgs};
 use crate::error::{Hinted, Result};
@@ -19,6 +23,7 @@ use store::OpenedStore;
 pub fn run(command: &FleetCommand) -> Result<ExitCode> {
     match command {
         FleetCommand::Report(args) => report::run(args),
+        FleetCommand::Compact(args) => compact::run(args),
         FleetCommand::Sql(args) => query(args),
         FleetCommand::Trend(args) => trend::run(args),
         FleetCommand::Compare(args) => compare::run(args),
@@ -26,12 +31,14 @@ pub fn run(command: &FleetCommand) -> Result<ExitCode> {
 }
 
 fn query(args: &FleetSqlArgs) -> Result<ExitCode> {
-    let Some(store) = OpenedStore::open(&args.store)? else {
+    let need = FileNeed::default().or_sums();
+    let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
         let query = args.query.trim().trim_end_matches(';');
-        output::print(&format!("{}{query};\n", store::views(&args.store.store)?))?;
+        output::print(&format!("{}{query};\n", store::views(&args.store.store, &need)?))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let answer = sql::ask(store.database(), &args.query, args.store.format).map_err(|why| {
+    let ask = |database: &_| sql::ask(database, &args.query, args.store.format);
+    let answer = store.ask(ask).map_err(|why| {
         Hinted::new(format!("the query fails: {}", sql::reason(&why)))
             .hint("dwell fleet sql 'describe waits' --store DIR lists the columns")
     })?;

@@ -22,9 +22,10 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
     let mut rows = time.clone();
     rows.values.extend(args.service.clone().map(|service| ("service", service)));
     let most = args.limit.or((format == Format::Text).then_some(MOST_IN_TEXT));
-    let Some(store) = OpenedStore::open(&args.store)? else {
+    let need = args.report.need(&rows, &args.group_by);
+    let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
         let question = args.report.question(&DUCKDB, &rows, &args.group_by, most);
-        output::print(&format!("{}{};\n", views(&args.store.store)?, question.sql.trim_end()))?;
+        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     // One more tells whether there are more.
@@ -37,6 +38,7 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
     let mut view = shown::view(&question.columns, &answer, format);
     view.notes.extend(lost_note(&store, &time)?.map(Prose::plain));
     view.notes.extend(partial_note(store.contents.partial).map(Prose::plain));
+    view.notes.extend(store.left_out_note().map(Prose::plain));
     if is_cut {
         let note = format!("the first {} rows; --limit N shows more", units::count(answer.len() as u64));
         view.notes.push(Prose::plain(note));

@@ -1,24 +1,34 @@
 //! The store that a command asks: opened by DuckDB in this process, which from then on only reads.
 
-use std::path::{self, Path};
+use std::cell::RefCell;
+use std::path::{self, Path, PathBuf};
 
-use dwell_fleet::{DUCKDB, StoreContents};
+use dwell_fleet::{DUCKDB, FileNeed, StoreContents, StoreFiles, utc};
 
 use crate::args::{FleetEngine, StoreArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::reading::Reading;
 use crate::sql::DuckDatabase;
 
+/// An hour.
+const HOUR_NS: i64 = 3_600_000_000_000;
+/// How often a question is asked again whose files were compacted meanwhile.
+const MOST_TRIES: usize = 20;
+
 /// A store that answers.
 pub struct OpenedStore {
     database: DuckDatabase,
+    path: PathBuf,
+    need: FileNeed,
+    /// The files that answer; `None`: all rows.
+    files: RefCell<Option<StoreFiles>>,
     /// Files in it.
     pub contents: StoreContents,
 }
 
 impl OpenedStore {
-    /// Opens the store of the command line; `None` where nobody is to answer.
-    pub fn open(args: &StoreArgs) -> Result<Option<Self>> {
+    /// Opens the store of the command line for a question that needs this; `None` where nobody is to answer.
+    pub fn open(args: &StoreArgs, need: FileNeed) -> Result<Option<Self>> {
         if args.engine == FleetEngine::Print {
             return Ok(None);
         }
@@ -30,37 +40,90 @@ impl OpenedStore {
                  DWELL_DUCKDB=FILE names the library",
             )
         })?;
-        let opened = Self { database, contents };
-        opened.rows(&views(&args.store)?)?;
+        let files = RefCell::new(chosen(&args.store, &need)?);
+        let opened = Self { database, path: args.store.clone(), need, files, contents };
+        opened.retried(|| opened.make_views()).map_err(|why| cannot_be_read(&why))?;
         Ok(Some(opened))
     }
 
     /// The rows of a `select` of ours, texts.
     pub fn answer(&self, select: &str) -> Result<Vec<Vec<Option<String>>>> {
-        self.rows(&format!("select columns(*)::varchar from (\n{select}\n) as asked"))
+        let statement = format!("select columns(*)::varchar from (\n{select}\n) as asked");
+        self.ask(|database| database.rows(&statement)).map_err(|why| cannot_be_read(&why))
     }
 
-    /// The database with the views.
-    pub fn database(&self) -> &DuckDatabase {
-        &self.database
+    /// What a question gives; fails with the reason.
+    pub fn ask<T>(
+        &self,
+        question: impl Fn(&DuckDatabase) -> std::result::Result<T, String>,
+    ) -> std::result::Result<T, String> {
+        self.retried(|| question(&self.database))
     }
 
-    fn rows(&self, statements: &str) -> Result<Vec<Vec<Option<String>>>> {
-        self.database.rows(statements).map_err(|why| {
-            Hinted::new(format!("the store cannot be read: {}", crate::sql::reason(&why)))
-                .hint("move a file that is no whole table out of the store; every *.parquet in it is read")
-        })
+    /// Does it again, with new views, where it fails and the files that answer are others by now.
+    fn retried<T>(&self, act: impl Fn() -> std::result::Result<T, String>) -> std::result::Result<T, String> {
+        let mut done = act();
+        for _ in 0..MOST_TRIES {
+            let Err(why) = done else { return done };
+            let files = chosen(&self.path, &self.need).map_err(|error| error.to_string())?;
+            if files == *self.files.borrow() {
+                return Err(why);
+            }
+            self.files.replace(files);
+            done = self.make_views().and_then(|()| act());
+        }
+        done
+    }
+
+    fn make_views(&self) -> std::result::Result<(), String> {
+        let views = views_of(&self.path, self.files.borrow().as_ref()).map_err(|error| error.to_string())?;
+        self.database.rows(&views).map(drop)
+    }
+
+    /// Hours that are not in the answer, because only their sums are kept.
+    pub fn left_out_note(&self) -> Option<String> {
+        let files = self.files.borrow();
+        let left_out = &files.as_ref()?.left_out;
+        let (first, last) = (left_out.first()?, left_out.last()?);
+        let (hours, is) =
+            if left_out.len() == 1 { ("1 hour", "is") } else { (&*format!("{} hours", left_out.len()), "are") };
+        Some(format!(
+            "{hours} from {} to {} UTC {is} left out: the question needs their rows, and only their sums are kept",
+            utc(*first),
+            utc(last.saturating_add(HOUR_NS))
+        ))
     }
 }
 
-/// The statements that make the views of a store.
-pub fn views(store: &Path) -> Result<String> {
+fn cannot_be_read(why: &str) -> Hinted {
+    Hinted::new(format!("the store cannot be read: {}", crate::sql::reason(why)))
+        .hint("move a file that is no whole table out of the store; every *.parquet in it is read")
+}
+
+/// The statements that make the views of a store, for a question that needs this.
+pub fn views(store: &Path, need: &FileNeed) -> Result<String> {
+    let files = if store.is_dir() { chosen(store, need)? } else { None };
+    views_of(store, files.as_ref())
+}
+
+fn views_of(store: &Path, files: Option<&StoreFiles>) -> Result<String> {
     let absolute = path::absolute(store).map_err(Hinted::new)?;
     let Some(absolute) = absolute.to_str() else {
         let error = Hinted::new("the path of the store is no text, and SQL is");
         return Err(error.hint("rename the folder, or give it a link with another name"));
     };
-    Ok(DUCKDB.views(absolute))
+    Ok(match files {
+        Some(files) => DUCKDB.views_of(absolute, &files.paths),
+        None => DUCKDB.views(absolute),
+    })
+}
+
+/// The files that answer such a question; `None`: all rows.
+fn chosen(store: &Path, need: &FileNeed) -> Result<Option<StoreFiles>> {
+    StoreFiles::choose(store, need).map_err(|error| {
+        Hinted::new(format!("the store {} cannot be read: {error}", store.display()))
+            .hint("without its folder `levels` all rows that are kept answer; dwell fleet compact makes it again")
+    })
 }
 
 /// What lies in the store; fails where there is nothing to ask.
@@ -69,7 +132,7 @@ fn contents(store: &Path) -> Result<StoreContents> {
         Hinted::new(format!("the store {} cannot be read: {error}", store.display()))
             .hint("--store names the folder that dwell agent writes to")
     })?;
-    if contents.whole > 0 {
+    if contents.whole + contents.summed > 0 {
         return Ok(contents);
     }
     let partial = match contents.partial {

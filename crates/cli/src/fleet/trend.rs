@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use dwell_fleet::{DUCKDB, LevelChange, RowSelection, TrendStep, largest_change, trend, utc};
+use dwell_fleet::{DUCKDB, FileNeed, LevelChange, RowSelection, TrendStep, largest_change, trend, utc};
 use dwell_view::{Column, Prose, Value};
 
 use super::report::{lost_note, partial_note};
@@ -28,8 +28,9 @@ pub fn run(args: &FleetTrendArgs) -> Result<ExitCode> {
         TrendBy::Row => TrendStep::Row,
     };
     let question = trend(&DUCKDB, &rows, args.object.as_deref(), step);
-    let Some(store) = OpenedStore::open(&args.store)? else {
-        output::print(&format!("{}{};\n", views(&args.store.store)?, question.sql.trim_end()))?;
+    let need = FileNeed::of(step.coarsest(), &[rows.range()]).of_service(&args.service);
+    let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
+        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     let answer = store.answer(&question.sql)?;
@@ -52,6 +53,7 @@ pub fn run(args: &FleetTrendArgs) -> Result<ExitCode> {
     view.notes.push(Prose::plain(note));
     view.notes.extend(lost_note(&store, &time)?.map(Prose::plain));
     view.notes.extend(partial_note(store.contents.partial).map(Prose::plain));
+    view.notes.extend(store.left_out_note().map(Prose::plain));
     shown::print(&view, format)?;
     Ok(ExitCode::SUCCESS)
 }

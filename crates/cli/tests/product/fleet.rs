@@ -42,13 +42,13 @@ const OBJECTS: [(&str, &str, &str); 4] = [
 ];
 
 /// A row, and the service that it is written for.
-type Written = (&'static str, FleetRow);
+pub type Written = (&'static str, FleetRow);
 
 /// Numbers that look like chance and are the same in each run.
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
-    fn next(&mut self, most: i64) -> i64 {
+    pub fn next(&mut self, most: i64) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         i64::try_from(self.0 >> 33).unwrap_or(0) % most
     }
@@ -82,7 +82,7 @@ fn synthetic() -> Vec<Written> {
 }
 
 /// Writes rows as the agents of their hosts do.
-fn write(store: &Path, rows: &[Written]) -> Result<()> {
+pub fn write(store: &Path, rows: &[Written]) -> Result<()> {
     let opened = FleetStore::open(store)?;
     let mut files = BTreeMap::<(&str, &str, i64), Vec<FleetRow>>::new();
     for (service, row) in rows {
@@ -102,20 +102,20 @@ fn store(folder: &TempDir, rows: &[Written]) -> Result<PathBuf> {
 }
 
 /// `dwell fleet` with these words, of this store.
-fn fleet(store: &Path, words: &[&str]) -> Result<Output> {
+pub fn fleet(store: &Path, words: &[&str]) -> Result<Output> {
     let store = store.display().to_string();
     let mut command = dwell(&[&["fleet"], words, &["--store", &store]].concat());
     Running::start(command.env("DWELL_DUCKDB", library()?))?.finish()
 }
 
 /// What it answers, as JSON.
-fn answer(store: &Path, words: &[&str]) -> Result<Value> {
+pub fn answer(store: &Path, words: &[&str]) -> Result<Value> {
     let output = fleet(store, &[words, &["--format", "json"]].concat())?;
     ensure!(output.code() == 0, "{words:?}: {}", output.stderr);
     serde_json::from_str(&output.stdout).context("no JSON")
 }
 
-fn rows(answer: &Value) -> Result<&Vec<Value>> {
+pub fn rows(answer: &Value) -> Result<&Vec<Value>> {
     answer["rows"].as_array().context("no rows")
 }
 
@@ -404,7 +404,7 @@ fn a_query_is_answered() -> Result<()> {
 }
 
 /// One sentence and one hint.
-fn refused(output: &Output, sentence: &str) -> Result<()> {
+pub fn refused(output: &Output, sentence: &str) -> Result<()> {
     ensure!(output.code() == 1 && output.stdout.is_empty(), "{} {}", output.code(), output.stdout);
     let lines: Vec<&str> = output.stderr.lines().collect();
     let is_told = lines.first().is_some_and(|line| line.starts_with("error: ") && line.contains(sentence));

@@ -30,6 +30,7 @@ mod faults_page;
 mod faults_recording;
 mod fibers;
 mod fleet;
+mod fleet_compact;
 mod flight;
 mod foreign_files;
 mod gdb;
@@ -137,7 +138,7 @@ fn main() -> ExitCode {
     cases.extend(export::cases());
     cases.extend(fibers::cases());
     cases.extend(sql::cases());
-    cases.extend(fleet::cases());
+    cases.extend(fleet::cases().into_iter().chain(fleet_compact::cases()));
     cases.extend(mcp::cases());
     cases.extend(settings::cases());
     cases.extend(task_probes::cases());

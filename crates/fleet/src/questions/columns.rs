@@ -48,6 +48,7 @@ answer_columns! {
     Duration "longest_ns" "Longest" "The longest wait, from where it began";
     Duration "running_ns" "Running" "Time on CPUs";
     Duration "runnable_ns" "Runnable" "Time in the run queue";
+    Duration "length_ns" "Length" "Length of the row of time";
     Count "processes" "Processes" "Names of processes";
     Count "services" "Services" "Services";
     Count "hosts" "Hosts" "Hosts";
@@ -67,6 +68,12 @@ answer_columns! {
 
 /// Columns that rows can be grouped by.
 pub const GROUPS: [&str; 7] = ["day", "service", "host", "process", "object", "object_type", "kind"];
+
+/// The columns of the view `waits`.
+pub(crate) fn columns_of_views() -> impl Iterator<Item = &'static AnswerColumn> {
+    let others = ["t", "length_ns", "waits", "wait_ns", "longest_ns", "running_ns", "runnable_ns"];
+    columns_of(GROUPS.into_iter().chain(others)).into_iter()
+}
 
 /// The columns of these names, in this order; a name that no column has is left out.
 pub(crate) fn columns_of(ids: impl IntoIterator<Item = &'static str>) -> Vec<&'static AnswerColumn> {

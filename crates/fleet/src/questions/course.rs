@@ -2,6 +2,7 @@
 
 use super::columns::columns_of;
 use super::{FleetQuestion, RowSelection, SqlEngine};
+use crate::SumLevel;
 
 /// What a row of a trend has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,15 @@ pub enum TrendStep {
 }
 
 impl TrendStep {
+    /// The coarsest sums that have such steps.
+    pub const fn coarsest(self) -> Option<SumLevel> {
+        match self {
+            Self::Hour => Some(SumLevel::Hourly),
+            Self::Day => Some(SumLevel::Daily),
+            Self::Row => None,
+        }
+    }
+
     /// The begin of the step that `t` is in.
     fn bucket(self) -> &'static str {
         match self {

@@ -1,17 +1,20 @@
 //! What differs between engines of SQL: how the files are scanned, and how a text is quoted.
 
+use super::columns::{CellKind, columns_of_views};
 use crate::day_of;
 
 /// An engine that answers questions to a store.
 pub struct SqlEngine {
     /// Gives the clause that reads the files of the store at this path.
     scan: fn(&str) -> String,
+    /// Gives the clause that reads these files of the store.
+    scan_files: fn(&str, &[String]) -> String,
     /// Gives the literal of a text.
     quoted: fn(&str) -> String,
 }
 
 /// DuckDB.
-pub static DUCKDB: SqlEngine = SqlEngine { scan: duckdb_scan, quoted: standard_literal };
+pub static DUCKDB: SqlEngine = SqlEngine { scan: duckdb_scan, scan_files: duckdb_scan_files, quoted: standard_literal };
 
 /// Which rows count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +28,11 @@ pub struct RowSelection {
 }
 
 impl RowSelection {
+    /// From when, and until when; Unix time in ns.
+    pub const fn range(&self) -> (Option<i64>, Option<i64>) {
+        (self.since_ns, self.until_ns)
+    }
+
     /// The rows of the same hosts and times, whatever else is in them.
     pub(crate) fn of_hosts(&self) -> Self {
         let of_hosts = |(column, _): &&(&'static str, String)| matches!(*column, "host" | "day");
@@ -38,6 +46,11 @@ impl SqlEngine {
         include_str!("views.sql").replace("{scan}", &(self.scan)(store))
     }
 
+    /// The same, of the files at these paths in the store only.
+    pub fn views_of(&self, store: &str, paths: &[String]) -> String {
+        include_str!("views.sql").replace("{scan}", &(self.scan_files)(store, paths))
+    }
+
     /// The condition of these rows. The day is in it, because it is a folder.
     pub(crate) fn condition(&self, rows: &RowSelection) -> String {
         let day = |ns| (self.quoted)(&day_of(ns));
@@ -49,20 +62,42 @@ impl SqlEngine {
     }
 }
 
-/// Files of tables have their name when they are whole; characters of patterns in the path mean themselves.
+/// Files of tables have their name when they are whole.
 fn duckdb_scan(store: &str) -> String {
+    duckdb_read(&standard_literal(&format!("{}/day=*/service=*/*.parquet", duckdb_pattern(store))))
+}
+
+/// A list without files is no table.
+fn duckdb_scan_files(store: &str, paths: &[String]) -> String {
+    if paths.is_empty() {
+        let columns = columns_of_views().map(|column| match column.kind {
+            CellKind::Text => format!("''::varchar as {}", column.id),
+            _ => format!("0::bigint as {}", column.id),
+        });
+        return format!("(select {} where false) as no_files", columns.collect::<Vec<_>>().join(", "));
+    }
+    let store = duckdb_pattern(store);
+    let files = paths.iter().map(|path| standard_literal(&format!("{store}/{}", duckdb_pattern(path))));
+    duckdb_read(&format!("[{}]", files.collect::<Vec<_>>().join(",\n")))
+}
+
+fn duckdb_read(files: &str) -> String {
+    format!(
+        "read_parquet({files}, hive_partitioning = true, union_by_name = true, \
+         hive_types = {{'day': varchar, 'service': varchar}})"
+    )
+}
+
+/// A path in which characters of patterns mean themselves.
+fn duckdb_pattern(path: &str) -> String {
     let mut pattern = String::new();
-    for c in store.chars() {
+    for c in path.chars() {
         match c {
             '*' | '?' | '[' => pattern.extend(['[', c, ']']),
             _ => pattern.push(c),
         }
     }
-    let files = standard_literal(&format!("{pattern}/day=*/service=*/*.parquet"));
-    format!(
-        "read_parquet({files}, hive_partitioning = true, union_by_name = true, \
-         hive_types = {{'day': varchar, 'service': varchar}})"
-    )
+    pattern
 }
 
 fn standard_literal(text: &str) -> String {

@@ -10,6 +10,7 @@ pub use columns::{AnswerColumn, CellKind, GROUPS};
 pub use course::{TrendStep, compare, covered, trend};
 pub use engine::{DUCKDB, RowSelection, SqlEngine};
 
+use crate::{FileNeed, SumLevel};
 use columns::columns_of;
 
 /// A question, and how its answer looks.
@@ -79,6 +80,18 @@ impl FleetReport {
     /// The report of this name.
     pub fn of(id: &str) -> Option<&'static Self> {
         FLEET_REPORTS.iter().find(|report| report.id == id)
+    }
+
+    /// The files that it needs, with such groups. Rows of time are counted by process, kind or object only where they are rows.
+    pub fn need(&self, rows: &RowSelection, groups: &[&'static str]) -> FileNeed {
+        let counts_rows = self.measures.contains(&"rows_of_time");
+        let are_kept = groups.iter().all(|group| matches!(*group, "day" | "service" | "host"));
+        let coarsest = (are_kept || !counts_rows).then_some(SumLevel::Daily);
+        let need = FileNeed::of(coarsest, &[rows.range()]);
+        match rows.values.iter().find(|(column, _)| *column == "service") {
+            Some((_, service)) => need.of_service(service),
+            None => need,
+        }
     }
 
     /// Its question about these rows, grouped by these columns of [`GROUPS`], or as usual where there are none. At most `most` rows.
