@@ -156,7 +156,6 @@ fn main() -> ExitCode {
     cases.extend(anatomy::cases());
     cases.extend(gdb::cases());
     cases.extend(kernels::cases());
-    cases.extend(sustained::cases());
-    cases.extend(soak::cases());
+    cases.extend(sustained::cases().into_iter().chain(soak::cases()));
     harness::run(cases)
 }
