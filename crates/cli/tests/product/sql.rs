@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 15] = [
+const VIEWS: [&str; 16] = [
     "stacks",
     "processes",
     "threads",
@@ -28,6 +28,7 @@ const VIEWS: [&str; 15] = [
     "samples",
     "delays",
     "tasks",
+    "marker_values",
     "markers",
     "counters",
     "sockets",
