@@ -312,9 +312,9 @@ sentences! {
         "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。";
     ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
         "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
-    ADVICE_IN_TRANSIT = "advice-in-transit",
-        "It was sent within this machine, and TCP kept it back, as Nagle's algorithm and delayed ACKs do with small pieces: send a message at once, or set TCP_NODELAY; `dwell collect threading --analyze threading,sockets` tells for sure.",
-        "同じマシンの中で送られたデータを TCP が保留していました (Nagle アルゴリズムと遅延 ACK は小さな断片を保留します)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で確かめられます。";
+    ADVICE_HELD_BACK = "advice-held-back",
+        "Both ends are on this machine. Where these waits last 40 ms or more each, TCP holds small pieces back (Nagle's algorithm, delayed ACKs): send a message at once, or set TCP_NODELAY. `dwell collect threading --analyze threading,sockets` tells.",
+        "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",

@@ -74,7 +74,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
         (CauseKind::IoQuota, _) => say!(ADVICE_IO_QUOTA),
         (CauseKind::MemoryLimit, _) => say!(ADVICE_MEMORY_LIMIT),
-        (CauseKind::Network, _) if is_within_machine(names.label(root.cause.label)) => say!(ADVICE_IN_TRANSIT),
+        (CauseKind::Network, _) if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
         (CauseKind::Kernel, _) => say!(ADVICE_KERNEL),
@@ -91,25 +91,28 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
     let lock = |chain: &'c [Link]| {
         // Whoever waits for a child or thread under a lock has it as long as that one lives.
-        let mut last = root.askers(chain).iter().rev().skip_while(|link| names.is_for_end(link.label));
+        let mut last = root.askers(chain).iter().rev().skip_while(|link| names.is_join(link.label));
         last.next().filter(|link| names.is_lock(link.label, link.place))
     };
-    most(chains, lock)
+    found_in_most(chains, lock)
 }
 
-/// What lets in only a few of a role at a time, each of which then waits for others, for most of the chains' time: a client's pool of
-/// connections, a lock around a call.
-fn narrow_way<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
+/// The lock or pool for which threads of a role wait before they wait for others, in most of the chains' time: a client's pool of connections,
+/// a lock around a call.
+fn lock_on_the_way<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
     let way = |chain: &'c [Link]| {
         let mut pairs = root.askers(chain).windows(2);
         let lets_in = |pair: &&[Link]| pair[0].role == pair[1].role && names.is_lock(pair[0].label, pair[0].place);
         pairs.rfind(lets_in).map(|pair| &pair[0])
     };
-    most(chains, way)
+    found_in_most(chains, way)
 }
 
 /// What is found in the largest chain that has it, where chains that have it are half of the time or more.
-fn most<'c>(chains: &[&'c (Vec<Link>, u64)], find: impl Fn(&'c [Link]) -> Option<&'c Link>) -> Option<&'c Link> {
+fn found_in_most<'c>(
+    chains: &[&'c (Vec<Link>, u64)],
+    find: impl Fn(&'c [Link]) -> Option<&'c Link>,
+) -> Option<&'c Link> {
     let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, find(chain).map_or(0, |_| *ns));
     let (all, with_it) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     chains.iter().find_map(|(chain, _)| find(chain)).filter(|_| 2 * with_it >= all)
@@ -126,13 +129,19 @@ fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contentio
 /// Whether a wait is for room in a pipe, connection or queue: its reader does not keep up.
 fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
     let writes = names.call(link.label).is_some_and(|call| call.contains("write") || call.contains("send"));
-    (writes && names.is_channel(link.label)) || names.hands_over(link.label, link.place)
+    (writes && names.is_channel(link.label)) || names.puts_into_queue(link.label, link.place)
 }
 
 /// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.
 fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
     let writes = |call: String| ["write", "sync", "send"].iter().any(|word| call.contains(word));
     !names.call(label).is_some_and(writes)
+}
+
+/// Whether TCP may have held back what the cause waited for: data, between two ends of this machine.
+fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
+    let receives = |call: String| ["read", "recv", "poll", "select"].iter().any(|word| call.contains(word));
+    names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
 }
 
 /// What to do about a lock of a library, of which the program sees no more than its calls.
@@ -161,9 +170,9 @@ fn of_others_work(
     if let Some(link) = root.askers(largest).last().filter(|link| is_full(names, link)) {
         return Some(say!(ADVICE_FULL, label = names.label(link.label)));
     }
-    let way =
-        narrow_way(names, root, chains).map(|link| (names.label(link.label), names.contention(link.label, link.place)));
-    match way {
+    let lock = lock_on_the_way(names, root, chains);
+    let lock = lock.map(|link| (names.label(link.label), names.contention(link.label, link.place)));
+    match lock {
         Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
         Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
         None if lock_of_most(names, root, chains).is_none() => {

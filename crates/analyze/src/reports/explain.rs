@@ -127,9 +127,8 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
         let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
         let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
-        let for_outside = if root.is_for_outside() { root.served_ns } else { 0 };
-        let is_for_outside =
-            for_outside as f64 >= END_SHARE * explanation.elapsed_ns as f64 && for_outside >= least.max(1);
+        let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
+        let is_for_outside = is_much(root.for_outside_ns());
         delay_ns(root) >= least.max(1) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
@@ -161,8 +160,7 @@ fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
 
 /// What nobody who is recorded waited for, ns: the program's end did, or somebody outside.
 fn unseen_ns(root: &RootCause) -> u64 {
-    let served_ns = if root.is_for_outside() { root.served_ns } else { 0 };
-    on_path_alone(root).max(served_ns)
+    on_path_alone(root).max(root.for_outside_ns())
 }
 
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,

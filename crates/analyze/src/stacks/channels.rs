@@ -57,7 +57,7 @@ fn is_in(trace: &Trace, stack: StackId, prefix: &str) -> bool {
 }
 
 /// The functions of a stack, leaf first.
-fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
+pub fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
     let stacks = &trace.stacks;
     let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
     rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()))

@@ -21,6 +21,8 @@ const OF_GO: &[&str] = &[
     "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "sync", "syscall", "testing",
     "text", "time", "unicode", "unique", "vendor",
 ];
+/// How modules begin that are code made at run time, as tables name them.
+const RUN_TIME_CODE: &str = "[jit] ";
 /// Packages of libraries of the JVM that programs are built on.
 #[rustfmt::skip]
 const OF_JVM: &[&str] = &[
@@ -63,9 +65,11 @@ pub fn is_of_go(function: &str, file: &str) -> bool {
     file.ends_with(".go") && package.is_some_and(|package| OF_GO.contains(&package))
 }
 
-/// Whether a function is of a widely used library of the JVM: a class tells neither its file nor its jar.
-pub fn is_of_java_library(function: &str) -> bool {
-    OF_JVM.iter().any(|package| function.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')))
+/// Whether a function is of a widely used library of the JVM: a class tells neither its file nor its jar. `module` is what its code is in:
+/// in other languages a package of the program's own may be called `play`.
+pub fn is_of_java_library(function: &str, module: &str) -> bool {
+    module.starts_with(RUN_TIME_CODE)
+        && OF_JVM.iter().any(|package| function.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')))
 }
 
 fn is_foreign(file: &str) -> bool {
@@ -85,6 +89,13 @@ fn common(first: &str, second: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_of_the_jvm_are_none_of_other_languages() {
+        assert!(is_of_java_library("com.zaxxer.hikari.pool.HikariPool.getConnection", "[jit] java"));
+        assert!(!is_of_java_library("com.zaxxerion.Shop.order", "[jit] java"), "a name goes to its dot");
+        assert!(!is_of_java_library("play.Run", "/srv/game"), "a package of a Go program");
+    }
 
     fn project(files: &[&'static str]) -> &'static str {
         project_of(files.iter().copied())

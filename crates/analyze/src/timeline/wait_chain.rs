@@ -5,7 +5,7 @@ use dwell_view::answer;
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
 use crate::history::pieces::for_each_piece;
-use crate::study::explain::{CauseKind, ExplainedWait, StoryPiece, StoryWait, explain_wait, function_at};
+use crate::study::explain::{CauseKind, CausePiece, ExplainedWait, LinkedWait, explain_wait, function_at};
 
 /// Pieces of a chain that are told, at most.
 const MOST: usize = 64;
@@ -88,8 +88,8 @@ fn chain(thread: u32, wait: &ExplainedWait<'_, '_>) -> WaitChain {
     }
 }
 
-fn chain_piece(ExplainedWait { names, .. }: &ExplainedWait<'_, '_>, piece: &StoryPiece) -> ChainPiece {
-    let StoryPiece { thread, from, to, cause } = *piece;
+fn chain_piece(ExplainedWait { names, .. }: &ExplainedWait<'_, '_>, piece: &CausePiece) -> ChainPiece {
+    let CausePiece { thread, from, to, cause } = *piece;
     let behind = if cause.kind == CauseKind::RunQueue { names.role(cause.behind) } else { "" };
     ChainPiece {
         thread: thread as u32,
@@ -102,7 +102,7 @@ fn chain_piece(ExplainedWait { names, .. }: &ExplainedWait<'_, '_>, piece: &Stor
     }
 }
 
-fn chain_wait(ExplainedWait { names, .. }: &ExplainedWait<'_, '_>, wait: &StoryWait) -> ChainWait {
+fn chain_wait(ExplainedWait { names, .. }: &ExplainedWait<'_, '_>, wait: &LinkedWait) -> ChainWait {
     ChainWait {
         thread: wait.thread as u32,
         start_ns: wait.from,

@@ -220,7 +220,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-outside": "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。",
   "advice-kernel": "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。",
   "advice-network": "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。",
-  "advice-in-transit": "同じマシンの中で送られたデータを TCP が保留していました (Nagle アルゴリズムと遅延 ACK は小さな断片を保留します)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で確かめられます。",
+  "advice-held-back": "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。",
   "advice-device": "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。",
   "advice-device-write": "デバイスを待つ回数を減らしてください。一度に多く書き込む、複数のコミットで同期を共有する、またはより速いデバイスを使ってください。",
   "advice-io-quota": "遅いのはデバイスではありません。クォータを上げる (io.max、docker の --device-read-bps と --device-write-bps) か、読み書きを減らしてください。",

@@ -12,7 +12,7 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
-use crate::study::explain::terms::{CauseKind, asks, is_client_socket, is_internal, serves};
+use crate::study::explain::terms::{CauseKind, asks, is_client_socket, is_internal, listens};
 
 /// How answers are called that a fiber waits for.
 const RESPONSE: &str = "Response in ";
@@ -50,11 +50,6 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &Names<'_, '_>,
     let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
     let is_repeated = || is_repeated(waits().map(|row| off.wait_ns[row]), path_ns);
     is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
-}
-
-/// Whether others may ask over it.
-fn listens(name: &str) -> bool {
-    serves(name) || name.contains("TCP listen") || name.contains("connections")
 }
 
 /// Whether there are several waits, none of which takes most of the path.

@@ -1,20 +1,21 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::{hands_to_queue, sends};
 use crate::stacks::object::object_type;
+use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::paced_waits::paced_keys;
-use crate::study::explain::relays::Relays;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
-    is_of_event_loop, is_within_machine, parks_threads, serves,
+    is_of_event_loop, is_within_machine, listens, parks_threads, serves,
 };
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
@@ -66,7 +67,10 @@ const POLL: u8 = 5;
 /// A wait that goes on so soon after a time-out is the same wait, ns.
 const GOES_ON_NS: u64 = 1_000_000;
 /// The same of a wait for an answer: who asks once more, by another connection, takes longer, ns.
-const ASKS_ON_NS: u64 = 200_000;
+const SAME_REQUEST_NS: u64 = 200_000;
+/// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
+/// and a switch take.
+const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
 /// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
 /// Answered waits on an object for each that times out, from which on that one was for an answer, too.
@@ -87,7 +91,7 @@ pub struct Classes<'n, 't> {
     trace: &'t Trace,
     role_of: &'n dyn Fn(usize) -> RoleId,
     dialogues: Dialogues<'n>,
-    relays: Relays,
+    brokers: Brokers,
     of_key: Vec<OfKey>,
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
@@ -122,7 +126,7 @@ impl<'n, 't> Classes<'n, 't> {
             trace,
             role_of,
             dialogues,
-            relays: Relays::new(trace, role_of),
+            brokers: Brokers::new(trace, role_of),
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
@@ -177,18 +181,20 @@ impl<'n, 't> Classes<'n, 't> {
 
     /// What a wait of a loop tells of the thread where a wait of `asker` led to it. A loop that did nothing for somebody who asks it
     /// waits itself, until another one whom that one asks by it has told it the answer.
-    pub fn idleness_for(&self, asker: Option<RoleId>, key: u32, idle: Idleness) -> Idleness {
-        let waker = (idle == Idleness::Serves).then(|| waker_of(&self.trace.events().key(key))).flatten();
-        let both = asker.zip(waker.map(self.role_of));
-        let answers = both.is_some_and(|(asker, waker)| self.relays.is_client(asker, waker));
-        let in_transit =
-            idle == Idleness::Serves && asker.is_some() && self.is_in_transit(&self.trace.events().key(key));
-        if answers || in_transit { Idleness::Busy } else { idle }
+    pub fn idleness_for(&self, asker: RoleId, (key, ns): (u32, u64), idle: Idleness) -> Idleness {
+        if idle != Idleness::Serves {
+            return idle;
+        }
+        let key = self.trace.events().key(key);
+        let answers = waker_of(&key).is_some_and(|waker| self.brokers.is_client(asker, (self.role_of)(waker)));
+        if answers || self.is_held_back(&key, ns) { Idleness::Busy } else { idle }
     }
 
-    /// Whether what a wait is for was sent, and has not come: within a machine whoever sends ends the wait, but for what TCP holds back.
-    fn is_in_transit(&self, key: &EventKey) -> bool {
-        WakerKind::from_code(key.waker_kind()) == WakerKind::Network && is_within_machine(self.name(key))
+    /// Whether what a wait of so many ns is for was sent, and TCP held it back: within a machine whoever sends ends the wait, and what
+    /// takes so long is a delayed ACK.
+    fn is_held_back(&self, key: &EventKey, ns: u64) -> bool {
+        let by_network = WakerKind::from_code(key.waker_kind()) == WakerKind::Network;
+        by_network && is_within_machine(self.name(key)) && DELAYED_ACK_NS.contains(&ns)
     }
 
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
@@ -217,10 +223,9 @@ impl<'n, 't> Classes<'n, 't> {
         for (number, key) in self.trace.events().keys.iter().enumerate() {
             let from_outside =
                 matches!(WakerKind::from_code(key.waker_kind()), WakerKind::Network | WakerKind::OtherThread);
-            let name = self.name(key);
-            let listens = serves(name) || name.contains("TCP listen") || name.contains("connections");
             let is_idle = matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
-            if let Some(thread) = key.thread().get().filter(|_| from_outside && listens && is_idle) {
+            let is_asked = from_outside && is_idle && listens(self.name(key));
+            if let Some(thread) = key.thread().get().filter(|_| is_asked) {
                 *questions.entry((self.role_of)(thread)).or_default() += self.dialogues.waits(number);
             }
         }
@@ -281,7 +286,7 @@ impl<'n, 't> Classes<'n, 't> {
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {
         let (name, in_loop) = (self.name(key), is_of_event_loop(key.syscall()));
-        let listens = name.contains("TCP listen") || name.contains("connections") || in_loop;
+        let listens = listens(name) || in_loop;
         let idle = match key.thread().get().zip(waker_of(key)) {
             // A server's loop that got an answer for a client's question.
             Some((thread, waker)) if in_loop && self.was_asked(thread, waker, key, place_of) => Idleness::Busy,
@@ -435,7 +440,7 @@ impl<'n, 't> Classes<'n, 't> {
         if !is_broken_off || !key.object().is_some() {
             return row;
         }
-        let goes_on_ns = if is_client_socket(self.name(&key)) { ASKS_ON_NS } else { GOES_ON_NS };
+        let goes_on_ns = if is_client_socket(self.name(&key)) { SAME_REQUEST_NS } else { GOES_ON_NS };
         let mut last = row;
         for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
             let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;

@@ -57,7 +57,7 @@ fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Cla
         names.note_lock(label, place);
     }
     if hands_to_queue(trace, key.stack()) {
-        names.note_giver(label, place);
+        names.note_queue_put(label, place);
     }
     KeyFacts {
         link: Link { role: names.role_of(thread), label, place },

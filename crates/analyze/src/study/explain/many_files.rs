@@ -12,6 +12,8 @@ const READS: &[&str] = &[
     "read", "pread64", "readv", "preadv", "preadv2", "open", "openat", "openat2", "stat", "lstat", "newfstatat", "statx", "access",
     "faccessat2", "getdents64", "readlink", "readlinkat",
 ];
+/// Part of the files that a folder must have below it to be named.
+const MOST: f64 = 0.8;
 /// Files from which on they are many, where none of them takes half of the time.
 const MANY: usize = 4;
 
@@ -52,8 +54,11 @@ fn is_of_many(reads: &[RootCause]) -> bool {
 
 /// One cause, at the place of the first one; none of none.
 fn as_one(names: &mut Names<'_, '_>, reads: Vec<RootCause>) -> Option<RootCause> {
-    let folder = reads.iter().filter_map(|root| file_of(names, root)).reduce(shared_folder).unwrap_or("/").to_owned();
-    let text = format!("{} files below {folder}", reads.len());
+    let files: Vec<&str> = reads.iter().filter_map(|root| file_of(names, root)).collect();
+    let text = match folder_of_most(&files) {
+        (folder, below) if below == files.len() => format!("{below} files below {folder}"),
+        (folder, _) => format!("{} files, most of them below {folder}", files.len()),
+    };
     let mut one = reads.into_iter().reduce(|mut one, other| {
         one.add(other);
         one
@@ -62,13 +67,27 @@ fn as_one(names: &mut Names<'_, '_>, reads: Vec<RootCause>) -> Option<RootCause>
     Some(one)
 }
 
-/// The deepest folder that has both paths below it.
-fn shared_folder<'p>(one: &'p str, other: &str) -> &'p str {
-    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    match one.as_bytes()[..same].iter().rposition(|byte| *byte == b'/') {
-        Some(0) | None => "/",
-        Some(end) => &one[..end],
+/// The deepest folder that has most of the files below it, and how many that are: a stray file or two say nothing of the others.
+fn folder_of_most<'p>(files: &[&'p str]) -> (&'p str, usize) {
+    let (mut folder, mut below) = ("/", files.to_vec());
+    loop {
+        let mut counts: BTreeMap<&'p str, usize> = BTreeMap::new();
+        for next in below.iter().filter_map(|file| folder_within(file, folder)) {
+            *counts.entry(next).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let Some((next, _)) = most.filter(|(_, count)| *count as f64 >= MOST * files.len() as f64) else {
+            return (folder, below.len());
+        };
+        below.retain(|file| folder_within(file, folder) == Some(next));
+        folder = next;
     }
+}
+
+/// The folder of `folder` in which the file is; `None` where it is in `folder` itself.
+fn folder_within<'p>(file: &'p str, folder: &str) -> Option<&'p str> {
+    let begin = if folder == "/" { 1 } else { folder.len() + 1 };
+    file.get(begin..)?.find('/').map(|end| &file[..begin + end])
 }
 
 #[cfg(test)]
@@ -76,10 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_shared_by_whole_names() {
-        let shared = |paths: &[&'static str]| paths.iter().copied().reduce(shared_folder);
-        assert_eq!(shared(&["/usr/lib/a.so", "/usr/lib/python3/b.pyc"]), Some("/usr/lib"));
-        assert_eq!(shared(&["/usr/lib/ab", "/usr/lib/ac", "/usr/libexec/x"]), Some("/usr"));
-        assert_eq!(shared(&["/srv/a", "/usr/b"]), Some("/"));
+    fn the_folder_of_most_files_is_named() {
+        assert_eq!(folder_of_most(&["/usr/lib/a.so", "/usr/lib/python3/b.pyc"]), ("/usr/lib", 2));
+        assert_eq!(folder_of_most(&["/usr/lib/ab", "/usr/lib/ac", "/usr/libexec/x"]), ("/usr", 3));
+        assert_eq!(folder_of_most(&["/srv/a", "/usr/b"]), ("/", 2));
+        let many: Vec<String> = (0..40).map(|file| format!("/opt/node/lib/{file}.js")).collect();
+        let files: Vec<&str> = many.iter().map(String::as_str).chain(["/etc/hosts", "/x"]).collect();
+        assert_eq!(folder_of_most(&files), ("/opt/node/lib", 40));
     }
 }

@@ -8,7 +8,9 @@
 mod account;
 mod askers;
 mod awaited_ends;
+mod brokers;
 mod call_paths;
+mod cause_pieces;
 mod chains;
 mod classes;
 mod cpu_runs;
@@ -26,18 +28,16 @@ mod paced_waits;
 mod permits;
 mod places;
 mod recent_rows;
-mod relays;
 mod roles;
 mod roots;
 mod run_queue;
 mod scripts;
-mod seeds;
 mod sleeps;
-mod story;
 mod terms;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod wait_parts;
 mod waiters;
 mod walk;
 
@@ -47,6 +47,7 @@ use dwell_store::Trace;
 
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
+pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
@@ -60,10 +61,9 @@ pub use self::places::{function_at, wait_place};
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
-use self::seeds::{Seed, Wait};
 pub use self::sleeps::sleep_within;
-pub use self::story::{StoryPiece, StoryWait};
 pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, is_within_machine};
+use self::wait_parts::{Wait, WaitPart};
 use self::waiters::Waiters;
 use self::walk::WaitWalk;
 use crate::engine::fold::Fold;
@@ -163,7 +163,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
             of_thread[wait.thread].add_wait(wait.class, ns);
             if let Some(root) = root_of(wait).filter(|_| ns > 0) {
                 demand_ns = demand_ns.saturating_add(if root == WAITS { ns } else { 0 });
-                parts.push(Seed { from, to, root });
+                parts.push(WaitPart { from, to, root });
             }
         });
     }
@@ -285,7 +285,7 @@ impl Explanation<'_, '_> {
     fn scale(&mut self, factor: f64) {
         let scaled = |ns: u64| (ns as f64 * factor).round() as u64;
         for root in &mut self.causes {
-            let times = [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns].into_iter();
+            let times = [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns, &mut root.served_ns].into_iter();
             let of_chains = root.chains.iter_mut().map(|(_, ns)| ns);
             let of_callers = root.callers.iter_mut().map(|(_, ns)| ns);
             times.chain(of_chains).chain(of_callers).for_each(|ns| *ns = scaled(*ns));

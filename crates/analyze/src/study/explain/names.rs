@@ -74,7 +74,7 @@ pub struct Names<'f, 't> {
     /// Labels that are locks, each with a place at which threads wait for it: what has no name shares its label.
     locks: HashSet<(LabelId, PlaceId)>,
     /// The same of waits by which something is handed over to a queue.
-    givers: HashSet<(LabelId, PlaceId)>,
+    queue_puts: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
@@ -102,7 +102,7 @@ impl<'f, 't> Names<'f, 't> {
             calls: Vec::new(),
             objects_of: Vec::new(),
             locks: HashSet::new(),
-            givers: HashSet::new(),
+            queue_puts: HashSet::new(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
@@ -207,13 +207,13 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// Notes that threads which wait at the place for what has the label hand something over to a queue.
-    pub fn note_giver(&mut self, label: LabelId, place: PlaceId) {
-        self.givers.insert((label, place));
+    pub fn note_queue_put(&mut self, label: LabelId, place: PlaceId) {
+        self.queue_puts.insert((label, place));
     }
 
-    /// Whether they do: whoever takes it does not keep up.
-    pub fn hands_over(&self, label: LabelId, place: PlaceId) -> bool {
-        self.givers.contains(&(label, place))
+    /// Whether threads that wait at the place hand what has the label over to a queue: whoever takes it does not keep up.
+    pub fn puts_into_queue(&self, label: LabelId, place: PlaceId) -> bool {
+        self.queue_puts.contains(&(label, place))
     }
 
     /// How threads that wait at the place contend for what has the label.
@@ -253,15 +253,16 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// Whether threads wait for the end of a child or thread.
-    pub fn is_for_end(&self, label: LabelId) -> bool {
+    pub fn is_join(&self, label: LabelId) -> bool {
         let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));
         matches!(kind, Some(ObjectType::ThreadJoin | ObjectType::ChildProcess))
     }
 
     /// Whether threads wait for one pipe, by a set: for what a child writes, say.
     pub fn is_for_one_pipe(&self, label: LabelId) -> bool {
-        let mut names = self.objects(label).iter().filter_map(|object| self.trace.objects.name.get(object.get()?));
-        names.all(|name| without_count(name).ends_with(" {pipe}"))
+        let name = |object: &ObjectId| self.trace.objects.name.get(object.get()?);
+        let is_of_pipe = |object: &ObjectId| name(object).is_some_and(|name| without_count(name).ends_with(" {pipe}"));
+        !self.objects(label).is_empty() && self.objects(label).iter().all(is_of_pipe)
     }
 
     /// Whether what has the label is a pipe that has no room.
@@ -288,7 +289,8 @@ impl<'f, 't> Names<'f, 't> {
         let name = without_count(name);
         let kind = object_type(self.trace, object);
         let title = title(kind);
-        if let Some(array) = Some(array_of(name)).filter(|array| self.arrays.contains(&(kind, *array))) {
+        let array = array_of(name);
+        if self.arrays.contains(&(kind, array)) {
             return format!("{title}s in {array}");
         }
         // An address in it; an offset follows a name.

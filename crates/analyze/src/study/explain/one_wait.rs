@@ -4,14 +4,14 @@ use crate::engine::fold::Fold;
 use crate::question::windows::{Part, Windows};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
+use crate::study::explain::cause_pieces::{CausePiece, LinkedWait};
 use crate::study::explain::chains::WAITS;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::CpuRuns;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
-use crate::study::explain::seeds::Seed;
-use crate::study::explain::story::{StoryPiece, StoryWait};
 use crate::study::explain::terms::Cause;
+use crate::study::explain::wait_parts::WaitPart;
 use crate::study::explain::walk::WaitWalk;
 
 /// One wait, explained.
@@ -23,9 +23,9 @@ pub struct ExplainedWait<'f, 't> {
     /// When it ended, ns.
     pub to: u64,
     /// The longest pieces of it, each at the thread whose time it was, in order of time: no two overlap.
-    pub pieces: Vec<StoryPiece>,
+    pub pieces: Vec<CausePiece>,
     /// Waits of other threads by whose way it came to them, the longest, in order of time.
-    pub waits: Vec<StoryWait>,
+    pub waits: Vec<LinkedWait>,
     /// How many pieces there are besides.
     pub more: usize,
     /// Their time, ns: with that of the pieces it is all of the wait.
@@ -52,20 +52,20 @@ pub fn explain_wait<'f, 't>(
         |key: &dwell_store::EventKey| idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
     let classes = Classes::new(trace, &role_of, &mut names, is_idle);
     let cpus = CpuRuns::new(trace, &Windows::of_parts(&[Part { from, to, to_the_end: false }]));
-    let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus).with_story();
+    let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus).with_pieces();
     let mut span = (from, to);
     walk.walk((from, to), &mut |wait, parts| {
         if (wait.thread, wait.row) == (thread, row) {
             span = wait.span;
-            parts.push(Seed { from: wait.span.0, to: wait.span.1, root: WAITS });
+            parts.push(WaitPart { from: wait.span.0, to: wait.span.1, root: WAITS });
         }
     });
-    let story = walk.story();
+    let pieces = walk.pieces();
     // What ran is told apart by function, not by line.
     let function = |cause: &Cause| function_at(&names.place_or_unknown(cause.place).at);
     let is_same =
         |one: &Cause, other: &Cause| Cause { place: other.place, ..*one } == *other && function(one) == function(other);
-    let longest = story.longest(most, is_same);
+    let longest = pieces.longest(most, is_same);
     let mut waits = longest.waits;
     waits.retain(|wait| (wait.thread, wait.row) != (thread, row));
     Some(ExplainedWait {

@@ -50,7 +50,7 @@ pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Cod
         !is_of_package(file)
             && !is_in_packages(module(trace, frame))
             && !is_of_go(function, file)
-            && !is_of_java_library(function)
+            && !is_of_java_library(function, module(trace, frame))
     })
 }
 

@@ -54,7 +54,12 @@ impl RootCause {
 
     /// Whether nobody who is recorded waited for it, but others outside did for most of its time.
     pub fn is_for_outside(&self) -> bool {
-        self.is_of_the_end() && self.served_ns > self.path_ns
+        self.for_outside_ns() > 0
+    }
+
+    /// How long others outside waited for it, ns, where nobody who is recorded did.
+    pub fn for_outside_ns(&self) -> u64 {
+        if self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
     }
 
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.
@@ -121,13 +126,11 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
         match chains.node(*node).root {
             PATH => roots[root].path_ns += ns,
             SERVED => roots[root].served_ns += ns,
-            _ => {}
+            _ => {
+                roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
+                *of_node.entry((root, *node)).or_default() += ns;
+            }
         }
-        if chains.node(*node).root != WAITS {
-            continue;
-        }
-        roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
-        *of_node.entry((root, *node)).or_default() += ns;
     }
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); roots.len()];
     for (cause, of_cause) in std::mem::take(&mut found.spans).into_iter().enumerate() {

@@ -5,6 +5,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::channels::functions;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
@@ -24,8 +25,6 @@ const DEPTH: usize = 12;
 
 /// Whether a timed wait may be a sleep, by its stack: a function says so, or has no name.
 pub fn may_sleep(trace: &Trace, stack: StackId) -> bool {
-    let stacks = &trace.stacks;
-    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get()).take(DEPTH);
-    let mut functions = rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()));
-    functions.any(|function| function.contains("func@") || function.to_ascii_lowercase().contains("sleep"))
+    let says_so = |function: &str| function.contains("func@") || function.to_ascii_lowercase().contains("sleep");
+    functions(trace, stack).take(DEPTH).any(says_so)
 }

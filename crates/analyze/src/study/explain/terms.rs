@@ -214,6 +214,11 @@ pub fn serves(name: &str) -> bool {
     accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
+/// Whether questions may come over it, beside what else it has.
+pub fn listens(name: &str) -> bool {
+    serves(name) || name.contains("TCP listen") || name.contains("connections")
+}
+
 /// Descriptors of a set by which threads of one program wake one another.
 const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
 

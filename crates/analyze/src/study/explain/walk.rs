@@ -18,6 +18,7 @@ use dwell_work::stop;
 use smallvec::SmallVec;
 
 use crate::study::explain::askers::{Asked, Askers, Open};
+use crate::study::explain::cause_pieces::CausePieces;
 use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
@@ -28,10 +29,9 @@ use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
-use crate::study::explain::seeds::{Seed, Wait};
 use crate::study::explain::sleeps::may_sleep;
-use crate::study::explain::story::Story;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
+use crate::study::explain::wait_parts::{Wait, WaitPart};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
 
@@ -67,7 +67,7 @@ pub struct WaitWalk<'a, 'f, 't> {
     open: Open,
     windows: Vec<Window>,
     /// What happened when, where that is to be told.
-    story: Option<Story>,
+    pieces: Option<CausePieces>,
 }
 
 impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
@@ -95,18 +95,18 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             asked,
             open: 0,
             windows: Vec::new(),
-            story: None,
+            pieces: None,
         }
     }
 
     /// The same walk, which tells what happened when.
-    pub fn with_story(self) -> Self {
-        Self { story: Some(Story::default()), ..self }
+    pub fn with_pieces(self) -> Self {
+        Self { pieces: Some(CausePieces::default()), ..self }
     }
 
-    /// What happened when; nothing without [`Self::with_story`].
-    pub fn story(self) -> Story {
-        self.story.unwrap_or_default()
+    /// What happened when; nothing without [`Self::with_pieces`].
+    pub fn pieces(self) -> CausePieces {
+        self.pieces.unwrap_or_default()
     }
 
     /// Asks what `thread` did from `from` to `to`, for the program's path. Before [`Self::walk`].
@@ -115,9 +115,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         self.empty();
     }
 
-    /// Explains the parts of each wait that `seeds` gives, and what they need. It is asked about every wait of these bounds.
+    /// Explains the parts of each wait that `choose` gives, and what they need. It is asked about every wait of these bounds.
     /// Of several bounds the latest come first.
-    pub fn walk(&mut self, (begin, end): (u64, u64), seeds: &mut impl FnMut(&Wait, &mut Vec<Seed>)) {
+    pub fn walk(&mut self, (begin, end): (u64, u64), choose: &mut impl FnMut(&Wait, &mut Vec<WaitPart>)) {
         let mut next: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
         for thread in 0..self.asked.len() {
             let first = self.rows.of(thread).start;
@@ -132,7 +132,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                 break;
             }
             self.step();
-            self.cell(thread, row, seeds, &mut parts);
+            self.cell(thread, row, choose, &mut parts);
             if row > self.rows.of(thread).start {
                 *latest = (self.rows.row(thread, row - 1).bounds.woken, Reverse(thread), row - 1);
             } else {
@@ -166,8 +166,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         &mut self,
         thread: usize,
         row: usize,
-        seeds: &mut impl FnMut(&Wait, &mut Vec<Seed>),
-        parts: &mut Vec<Seed>,
+        choose: &mut impl FnMut(&Wait, &mut Vec<WaitPart>),
+        parts: &mut Vec<WaitPart>,
     ) {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let askers = self.asked[thread].reach(row);
@@ -180,10 +180,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
         if bounds.woken > bounds.start {
             let class = self.classes.of(thread, row, key);
-            seeds(&Wait { thread, row, key, span: (bounds.start, bounds.woken), class }, parts);
+            choose(&Wait { thread, row, key, span: (bounds.start, bounds.woken), class }, parts);
             if !parts.is_empty() {
                 let link = self.facts(key).link;
-                for Seed { from, to, root } in parts.drain(..) {
+                for WaitPart { from, to, root } in parts.drain(..) {
                     let askers = Askers::one(self.chains.below(root, link, Idleness::Busy));
                     self.windows.push(Window { thread, row, from, to, askers, hops: Hops::NONE });
                     self.empty();
@@ -287,8 +287,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if from >= to {
             return;
         }
-        let key = self.rows.row(thread, row).key;
-        let facts = self.facts(key);
+        let Row { bounds, key, .. } = self.rows.row(thread, row);
+        let (facts, ns) = (self.facts(key), bounds.woken.saturating_sub(bounds.start));
         let askers = match facts.object_type {
             ObjectType::Sleep | ObjectType::Timer => askers,
             _ => {
@@ -298,8 +298,11 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     // Whoever holds a lock has it whatever he waits for.
                     let link = self.chains.node(node).link;
                     let holds = link.is_some_and(|link| self.names.is_held(link.label));
-                    let for_asker = || self.classes.idleness_for(link.map(|link| link.role), key, idle);
-                    let idle = if holds { Idleness::Busy } else { for_asker() };
+                    let idle = match link {
+                        _ if holds => Idleness::Busy,
+                        Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
+                        None => idle,
+                    };
                     below.add(self.chains.below(node, facts.link, idle), waits);
                 }
                 below
@@ -374,8 +377,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
 
     /// Tells that a part of a wait is because of what another thread did.
     fn goes_on(&mut self, (thread, row): (usize, usize), span: (u64, u64), facts: KeyFacts) {
-        if let Some(story) = &mut self.story {
-            story.goes_on(thread, row, span, facts.link);
+        if let Some(pieces) = &mut self.pieces {
+            pieces.add_wait(thread, row, span, facts.link);
         }
     }
 
@@ -467,8 +470,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if from >= to || askers.is_empty() {
             return;
         }
-        if let Some(story) = &mut self.story {
-            story.happened(thread, (from, to), cause);
+        if let Some(pieces) = &mut self.pieces {
+            pieces.add_piece(thread, (from, to), cause);
         }
         let mut numbers = [None; 2];
         for (node, weight) in askers.iter() {

@@ -354,7 +354,6 @@ fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
     }
 }
 
-/// A fiber that waits for a wait group waits for those that it made; and so does one that receives from a channel, where one of these
 /// Fibers that waited when they ended.
 fn waiting_at_end(view: &Trace, fibers: usize) -> HashSet<ThreadId> {
     let off = &view.off_cpu;
@@ -365,36 +364,53 @@ fn waiting_at_end(view: &Trace, fibers: usize) -> HashSet<ThreadId> {
     (0..off.len()).filter(to_its_end).map(|row| off.thread[row]).collect()
 }
 
-/// ended as the wait did.
+/// A fiber that one made.
+struct Child {
+    end_ns: u64,
+    fiber: ThreadId,
+    /// Whether it did not wait when it ended: else it may have ended with the program only.
+    ended_itself: bool,
+    /// How many of its parent's children do the same.
+    alike: usize,
+}
+
+/// The children of each fiber that are the program's own, by their ends. The runtime's are children, too, and live to the program's end.
+fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
+    let threads = &view.threads;
+    let is_of_program = |&child: &usize| threads.exited[child] && !threads.name[child].starts_with("runtime.");
+    let mut alike: HashMap<(ThreadId, &str), usize> = HashMap::new();
+    for child in (0..fibers).filter(is_of_program) {
+        *alike.entry((threads.parent[child], &threads.name[child])).or_default() += 1;
+    }
+    let waiting = waiting_at_end(view, fibers);
+    let mut children: HashMap<ThreadId, Vec<Child>> = HashMap::new();
+    for child in (0..fibers).filter(is_of_program) {
+        let (parent, fiber) = (threads.parent[child], ThreadId::new(child));
+        let alike = alike[&(parent, threads.name[child].as_str())];
+        let (end_ns, ended_itself) = (threads.end_ns[child], !waiting.contains(&fiber));
+        children.entry(parent).or_default().push(Child { end_ns, fiber, ended_itself, alike });
+    }
+    children.values_mut().for_each(|of_one| of_one.sort_unstable_by_key(|child| (child.end_ns, child.fiber)));
+    children
+}
+
+/// A fiber that waits for a wait group waits for those that it made; and so does one that receives from a channel, where one of these
+/// ended as the wait did. Of several that ended then it is one that ended by itself, and of those that do the same work.
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
-    let mut children: HashMap<ThreadId, Vec<(u64, ThreadId)>> = HashMap::new();
-    // The runtime's own are children, too, and live to the program's end.
-    let is_of_program = |&child: &usize| !view.threads.name[child].starts_with("runtime.");
-    for child in (0..fibers).filter(|&child| view.threads.exited[child]).filter(is_of_program) {
-        let (parent, end_ns) = (view.threads.parent[child], view.threads.end_ns[child]);
-        children.entry(parent).or_default().push((end_ns, ThreadId::new(child)));
-    }
-    children.values_mut().for_each(|of_one| of_one.sort_unstable());
-    let waiting_at_end = waiting_at_end(view, fibers);
-    let names = view.threads.name.clone();
-    let name = |child: &ThreadId| child.get().map(|child| names[child].as_str());
+    let children = children(view, fibers);
     for row in 0..view.off_cpu.len() {
         let off = &view.off_cpu;
         let end_ns = off.start_ns[row] + off.wait_ns[row];
         let kind = object_type(view, off.object[row]);
         let is_open = !off.waker[row].is_some() && off.outcome[row] != Outcome::Unfinished.code();
         let Some(made) = children.get(&off.thread[row]).filter(|_| is_open) else { continue };
-        let until = made.partition_point(|(end, _)| *end <= end_ns.saturating_add(near_ns));
-        let last = made[..until].iter().rev().take_while(|(end, _)| end.saturating_add(near_ns) >= end_ns);
-        // One that waited to its end may have ended with the program only; those of a group do the same work.
-        let alike = |child: &ThreadId| made.iter().filter(|(_, other)| name(other) == name(child)).count();
-        let of_group = |(end, child): &&(u64, ThreadId)| (!waiting_at_end.contains(child), alike(child), *end);
-        let Some(&(child_end_ns, child)) = last.max_by_key(of_group) else { continue };
-        let is_near = child_end_ns > off.start_ns[row];
+        let until = made.partition_point(|child| child.end_ns <= end_ns.saturating_add(near_ns));
+        let last = made[..until].iter().rev().take_while(|child| child.end_ns.saturating_add(near_ns) >= end_ns);
+        let Some(child) = last.max_by_key(|child| (child.ended_itself, child.alike, child.end_ns)) else { continue };
         let is_join = || kind == ObjectType::Channel && receives(view, view.off_cpu.stack[row]);
-        if is_near && (kind == ObjectType::WaitGroup || is_join()) {
-            (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child, WakerKind::Thread.code());
+        if child.end_ns > off.start_ns[row] && (kind == ObjectType::WaitGroup || is_join()) {
+            (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child.fiber, WakerKind::Thread.code());
         }
     }
 }

@@ -7,7 +7,7 @@ use dwell_store::tables::StackRow;
 use super::causes;
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
-use crate::study::explain::{CauseKind, explain};
+use crate::study::explain::{CauseKind, Explanation, explain};
 use crate::test_support::trace_dsl::{CELL, build, trace};
 
 /// What a client waits for whose server's second wait ends by its time-out.
@@ -72,7 +72,13 @@ fn a_server_that_lets_time_pass_within_a_request_sleeps() {
 
 /// What clients wait for, in a program of their own, of a server in another one.
 fn of_two_programs(picture: &str) -> Vec<(CauseKind, String, u64)> {
+    of_two_programs_by(picture, |_| ())
+}
+
+/// The same of a trace that is changed before.
+fn of_two_programs_by(picture: &str, change: impl FnOnce(&mut Trace)) -> Vec<(CauseKind, String, u64)> {
     let mut trace = trace(picture);
+    change(&mut trace);
     let mut server = trace.processes.row(0).unwrap();
     server.name = "server".into();
     trace.processes.push(server);
@@ -220,9 +226,50 @@ fn a_server_whose_clients_are_not_recorded_sleeps_while_they_wait() {
         let fold = Fold::new(&trace, &query).unwrap();
         let explanation = explain(&fold);
         assert_eq!(explanation.demand_ns, 0, "nobody who is recorded waits");
-        let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept);
-        slept.map_or(0, |root| root.served_ns / CELL)
+        let slept = |explanation: &Explanation<'_, '_>| {
+            let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept);
+            slept.map_or(0, |root| root.served_ns / CELL)
+        };
+        let (exact, mut estimated) = (slept(&explanation), explanation);
+        // Of a half of the time, all of it is twice as much.
+        estimated.scale(2.0);
+        assert_eq!(slept(&estimated), 2 * exact);
+        exact
     };
     assert_eq!(served(WakerKind::Network), 18);
     assert_eq!(served(WakerKind::Timer), 0, "nobody asked it");
+}
+
+#[test]
+fn what_tcp_holds_back_within_a_machine_keeps_the_client() {
+    let causes_of = |cells: usize| {
+        let wait = "n".repeat(cells);
+        of_two_programs_by(
+            &format!(
+                "client: #{wait}##
+                 server: n{}##",
+                "m".repeat(cells)
+            ),
+            |trace| {
+                let of_kind = |kind: ObjectType| trace.objects.kind.iter().position(|it| *it == kind.code()).unwrap();
+                let (ask, answer) = (of_kind(ObjectType::Socket), of_kind(ObjectType::Mutex));
+                trace.objects.name[ask] = "TCP 127.0.0.1:* -> 127.0.0.1:80".into();
+                trace.objects.kind[answer] = ObjectType::Socket.code();
+                trace.objects.name[answer] = "TCP 127.0.0.1:80 -> 127.0.0.1:*".into();
+                for row in 0..trace.off_cpu.thread.len() {
+                    let is_servers = trace.off_cpu.object[row] == ObjectId::new(answer);
+                    trace.off_cpu.syscall[row] = 45; // recvfrom
+                    if is_servers {
+                        trace.off_cpu.waker[row] = ThreadId::NONE;
+                        trace.off_cpu.waker_kind[row] = WakerKind::Network.code();
+                    } else if trace.off_cpu.thread[row] == ThreadId::new(0) {
+                        trace.off_cpu.waker[row] = ThreadId::new(1);
+                    }
+                }
+            },
+        )
+    };
+    let network = |cells: usize| causes_of(cells).iter().any(|(kind, ..)| *kind == CauseKind::Network);
+    assert!(network(41), "an ACK is delayed for 40 ms");
+    assert!(!network(5), "a server without work");
 }

@@ -10,7 +10,7 @@ const KEPT: usize = 1 << 16;
 
 /// A part of the wait: what one thread did then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoryPiece {
+pub struct CausePiece {
     /// The thread.
     pub thread: usize,
     /// Start, ns.
@@ -21,7 +21,7 @@ pub struct StoryPiece {
     pub cause: Cause,
 }
 
-impl StoryPiece {
+impl CausePiece {
     /// Its length, ns.
     pub fn ns(&self) -> u64 {
         self.to - self.from
@@ -30,7 +30,7 @@ impl StoryPiece {
 
 /// A wait that is because of what another thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoryWait {
+pub struct LinkedWait {
     /// Who waited.
     pub thread: usize,
     /// Its off-CPU row.
@@ -43,7 +43,7 @@ pub struct StoryWait {
     pub link: Link,
 }
 
-impl StoryWait {
+impl LinkedWait {
     fn ns(&self) -> u64 {
         self.to - self.from
     }
@@ -51,45 +51,45 @@ impl StoryWait {
 
 /// What happened when.
 #[derive(Default)]
-pub struct Story {
-    pieces: Vec<StoryPiece>,
-    waits: Vec<StoryWait>,
+pub struct CausePieces {
+    pieces: Vec<CausePiece>,
+    waits: Vec<LinkedWait>,
     dropped: usize,
     dropped_ns: u64,
 }
 
-/// The longest pieces and waits of a story, in order of time.
+/// The longest pieces and waits of one wait, in order of time.
 #[derive(Debug)]
-pub struct Longest {
+pub struct LongestPieces {
     /// The pieces: no two overlap.
-    pub pieces: Vec<StoryPiece>,
+    pub pieces: Vec<CausePiece>,
     /// Waits that led to them.
-    pub waits: Vec<StoryWait>,
+    pub waits: Vec<LinkedWait>,
     /// How many pieces there are besides.
     pub more: usize,
     /// Their time, ns: with that of the pieces it is all of the wait.
     pub more_ns: u64,
 }
 
-impl Story {
+impl CausePieces {
     /// A thread did something.
-    pub fn happened(&mut self, thread: usize, (from, to): (u64, u64), cause: Cause) {
-        self.pieces.push(StoryPiece { thread, from, to, cause });
+    pub fn add_piece(&mut self, thread: usize, (from, to): (u64, u64), cause: Cause) {
+        self.pieces.push(CausePiece { thread, from, to, cause });
         if self.pieces.len() >= KEPT {
             self.drop_shorter(KEPT / 2);
         }
     }
 
     /// A wait of a thread goes on with what another one did.
-    pub fn goes_on(&mut self, thread: usize, row: usize, (from, to): (u64, u64), link: Link) {
-        self.waits.push(StoryWait { thread, row, from, to, link });
+    pub fn add_wait(&mut self, thread: usize, row: usize, (from, to): (u64, u64), link: Link) {
+        self.waits.push(LinkedWait { thread, row, from, to, link });
         if self.waits.len() >= KEPT {
-            keep_longest(&mut self.waits, KEPT / 2, StoryWait::ns);
+            keep_longest(&mut self.waits, KEPT / 2, LinkedWait::ns);
         }
     }
 
     /// The longest `most` pieces, and as many waits.
-    pub fn longest(mut self, most: usize, is_same: impl Fn(&Cause, &Cause) -> bool) -> Longest {
+    pub fn longest(mut self, most: usize, is_same: impl Fn(&Cause, &Cause) -> bool) -> LongestPieces {
         self.pieces.sort_by_key(|piece| piece.from);
         self.pieces.dedup_by(|next, before| {
             let joins = next.thread == before.thread && next.from == before.to && is_same(&next.cause, &before.cause);
@@ -107,16 +107,16 @@ impl Story {
             }
             joins
         });
-        keep_longest(&mut self.waits, most, StoryWait::ns);
+        keep_longest(&mut self.waits, most, LinkedWait::ns);
         self.pieces.sort_by_key(|piece| piece.from);
         self.waits.sort_by_key(|wait| (wait.from, wait.thread));
-        Longest { pieces: self.pieces, waits: self.waits, more: self.dropped, more_ns: self.dropped_ns }
+        LongestPieces { pieces: self.pieces, waits: self.waits, more: self.dropped, more_ns: self.dropped_ns }
     }
 
     fn drop_shorter(&mut self, most: usize) {
-        let dropped = keep_longest(&mut self.pieces, most, StoryPiece::ns);
+        let dropped = keep_longest(&mut self.pieces, most, CausePiece::ns);
         self.dropped += dropped.len();
-        self.dropped_ns += dropped.iter().map(StoryPiece::ns).sum::<u64>();
+        self.dropped_ns += dropped.iter().map(CausePiece::ns).sum::<u64>();
     }
 }
 

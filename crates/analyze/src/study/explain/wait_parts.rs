@@ -18,7 +18,7 @@ pub struct Wait {
 }
 
 /// A part of a wait that is to be explained.
-pub struct Seed {
+pub struct WaitPart {
     /// From when, ns.
     pub from: u64,
     /// Until when, ns.

@@ -13,30 +13,30 @@ use crate::study::explain::terms::{RoleId, is_of_event_loop};
 
 /// When the first role first had the second one woken by a loop, ns.
 #[derive(Default)]
-pub struct Relays {
+pub struct Brokers {
     asked: HashMap<(RoleId, RoleId), u64>,
 }
 
 /// A wake-up by a loop: when, and of which role.
 type WakeUp = (u64, RoleId);
 
-impl Relays {
+impl Brokers {
     /// Those of a trace: a pass over the rows that its loops ended.
     pub fn new(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
-        let mut relays = Self::default();
-        for (relay, mut wake_ups) in wake_ups(trace, role_of) {
+        let mut brokers = Self::default();
+        for (broker, mut wake_ups) in wake_ups(trace, role_of) {
             wake_ups.sort_unstable();
-            relays.of_loop(trace, relay, &wake_ups, role_of);
+            brokers.of_loop(trace, broker, &wake_ups, role_of);
         }
-        relays
+        brokers
     }
 
     /// What one loop did for others, by its wake-ups in order of time.
-    fn of_loop(&mut self, trace: &Trace, relay: usize, wake_ups: &[WakeUp], role_of: &dyn Fn(usize) -> RoleId) {
+    fn of_loop(&mut self, trace: &Trace, broker: usize, wake_ups: &[WakeUp], role_of: &dyn Fn(usize) -> RoleId) {
         let (events, rows) = (trace.events(), &trace.events().off_cpu);
         let mut next = 0;
         let mut told_by: Option<RoleId> = None;
-        for row in rows.of(relay).filter(|row| rows.wait_ns(*row) > 0) {
+        for row in rows.of(broker).filter(|row| rows.wait_ns(*row) > 0) {
             let began = rows.start_ns(row);
             let until = next + wake_ups[next..].partition_point(|(time, _)| *time <= began);
             let woken: BTreeSet<RoleId> = wake_ups[next..until].iter().map(|(_, role)| *role).collect();
@@ -49,7 +49,7 @@ impl Relays {
                     *first = began.min(*first);
                 }
             }
-            told_by = ender_of_loop(&events.off_cpu_key(row), role_of).filter(|asker| *asker != role_of(relay));
+            told_by = ender_of_loop(&events.off_cpu_key(row), role_of).filter(|asker| *asker != role_of(broker));
         }
     }
 
@@ -71,12 +71,12 @@ fn wake_ups(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> HashMap<usize, 
     let events = trace.events();
     let mut told_by: HashMap<usize, BTreeSet<RoleId>> = HashMap::new();
     for key in events.keys.iter() {
-        if let Some((relay, ender)) = key.thread().get().zip(ender_of_loop(key, role_of)) {
-            told_by.entry(relay).or_default().insert(ender);
+        if let Some((broker, ender)) = key.thread().get().zip(ender_of_loop(key, role_of)) {
+            told_by.entry(broker).or_default().insert(ender);
         }
     }
-    told_by.retain(|relay, enders| enders.iter().filter(|ender| **ender != role_of(*relay)).count() >= 2);
-    let mut wake_ups: HashMap<usize, Vec<WakeUp>> = told_by.into_keys().map(|relay| (relay, Vec::new())).collect();
+    told_by.retain(|broker, enders| enders.iter().filter(|ender| **ender != role_of(*broker)).count() >= 2);
+    let mut wake_ups: HashMap<usize, Vec<WakeUp>> = told_by.into_keys().map(|broker| (broker, Vec::new())).collect();
     if wake_ups.is_empty() {
         return wake_ups;
     }
