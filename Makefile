@@ -119,13 +119,15 @@ test:
 	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
 	@echo 'make test: everything passed'
 
-# Before each commit: all lints, the layers, that no BPF hook grew unseen, that the page has the texts of the tables, and the unit
+# Before each commit: all lints, the layers, that no BPF hook grew unseen, that what `make generate` writes is current, and the unit
 # tests of what changed, with fewer random cases. A minute when all is built.
 check: web/node_modules
 	$(MAKE) --no-print-directory lint
 	PROPTEST_CASES=16 scripts/test-changed.sh
 	cargo test --quiet -p dwell-capture --lib hook_instructions
 	cargo test --quiet -p dwell-analyze --test page_texts
+	cargo test --quiet -p dwell-server --lib page_types
+	cargo test --quiet -p dwell --bins
 	cargo test --quiet -p dwell --test product -- layers::
 	cd web && npm run --silent lint && npm run --silent test -- --changed HEAD
 
