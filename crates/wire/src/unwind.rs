@@ -110,7 +110,7 @@ records! {
     } followed by mappings: [UnwindMapping; UNWIND_MAPPINGS]
     /// What is known of a process that runs CPython. All numbers from `interpreters` on are offsets in bytes, but for
     /// those that say otherwise.
-    PythonProcess = python_process, 152 {
+    PythonProcess = python_process, 168 {
         /// Address of `_PyRuntime`.
         runtime: u64,
         /// Address of `PyCode_Type`.
@@ -149,12 +149,16 @@ records! {
         frame_instruction: u32,
         /// Of the owner, or of the mark of entry frames.
         frame_owner: u32,
+        /// Of the number of the copy of the instructions that the frame runs; 0 = there are no copies.
+        frame_copy: u32,
         /// Of the type in every object.
         object_type: u32,
         /// Bytes of a code object that hold all of these.
         code_bytes: u32,
         /// Of the first instruction in a code object.
         code_start: u32,
+        /// Of the pointer to the copies of its instructions: their number, then a pointer for each.
+        code_copies: u32,
         /// Of the qualified name, or the name where there is none.
         code_name: u32,
         /// Of the file's path.
@@ -171,6 +175,8 @@ records! {
         text_length: u32,
         /// Of the bits that tell how it is stored.
         text_state: u32,
+        /// The first of these that tells the width of a character; whether it is compact and ASCII follows.
+        text_width_bit: u32,
         /// Of the characters of an ASCII text.
         text_ascii: u32,
         /// Of the characters of another text.
@@ -183,5 +189,7 @@ records! {
         gil_holder: u32,
         /// Of whether it is held.
         gil_locked: u32,
+        /// 0.
+        reserved: u32,
     }
 }

@@ -17,11 +17,13 @@
 #include "ids.bpf.h"
 
 #define PYTHON_PROCESSES   1024
-#define PYTHON_THREADS     2048     /* interpreters and thread states that are looked through for one thread */
-#define PYTHON_FEW_THREADS 32       /* the same before Linux 5.17 */
-#define PYTHON_OWNED_BY_C  3        /* FRAME_OWNED_BY_CSTACK, Include/internal/pycore_frame.h of 3.12 and 3.13 */
-#define PYTHON_GIL_BYTES   256      /* struct _gil_runtime_state is 208 bytes */
-#define PYTHON_RETRIES     16       /* searches for a thread's state without a pause */
+#define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
+#define PYTHON_FEW_THREADS 32   /* the same before Linux 5.17 */
+#define PYTHON_OWNED_BY_C \
+	3                      /* the first owner that is no Python function: FRAME_OWNED_BY_CSTACK of 3.12 and 3.13,
+				       FRAME_OWNED_BY_INTERPRETER of 3.14 (Include/internal/pycore_frame.h) */
+#define PYTHON_GIL_BYTES   256 /* struct _gil_runtime_state is 208 bytes */
+#define PYTHON_RETRIES     16  /* searches for a thread's state without a pause */
 #define PYTHON_PAUSE_NS    10000000 /* between later ones: threads of native libraries have none */
 #define PYTHON_STATE_BYTES 48       /* the head of a text object */
 
@@ -201,6 +203,19 @@ static __always_inline void python_end_segment(struct python_scratch *scratch, u
 	}
 }
 
+/* Where the instructions begin that the frame runs: without a GIL, threads have copies of them, the first of which is the code
+ * object's own (struct _PyCodeArray, Include/cpython/code.h). */
+static __always_inline u64 python_first_instruction(struct python_process *process, struct python_scratch *scratch,
+						    u64 code)
+{
+	u64 copy = 0;
+
+	if (process->frame_copy)
+		copy = python_field(scratch->frame_bytes, process->frame_copy, PYTHON_FRAME_BYTES) & 0xffffffff;
+	return copy ? python_pointer(python_pointer(code + process->code_copies) + 8 + copy * 8)
+		    : code + process->code_start;
+}
+
 /* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */
 __noinline int python_step(struct python_process *process, struct python_scratch *scratch)
 {
@@ -215,7 +230,7 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 		return PYTHON_UNREADABLE;
 	previous = python_field(scratch->frame_bytes, process->frame_previous, PYTHON_FRAME_BYTES);
 	owner = python_field(scratch->frame_bytes, process->frame_owner, PYTHON_FRAME_BYTES) & 0xff;
-	if (process->style == PYTHON_SHIM && owner == PYTHON_OWNED_BY_C) {
+	if (process->style == PYTHON_SHIM && owner >= PYTHON_OWNED_BY_C) {
 		python_end_segment(scratch, scratch->frame);
 		scratch->frame = previous;
 		return PYTHON_GOES_ON;
@@ -223,7 +238,8 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->codes, count))
 		return PYTHON_TOO_DEEP;
-	code = python_field(scratch->frame_bytes, process->frame_code, PYTHON_FRAME_BYTES);
+	/* Since 3.14 the lowest bit says how the reference is counted. */
+	code = python_field(scratch->frame_bytes, process->frame_code, PYTHON_FRAME_BYTES) & ~7ull;
 	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, code) ||
 	    python_field(scratch->code_bytes, process->object_type, PYTHON_CODE_BYTES) != process->code_type)
 		return PYTHON_UNREADABLE;
@@ -231,7 +247,7 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 	if (process->instruction_bytes)
 		instruction = (u64)((s64)(s32)instruction * process->instruction_bytes);
 	else
-		instruction -= code + process->code_start;
+		instruction -= python_first_instruction(process, scratch, code);
 	/* Another code object may lie there later. */
 	key = mix(mix(scratch->space, code), python_field(scratch->code_bytes, process->code_name, PYTHON_CODE_BYTES));
 	key = mix(key, python_field(scratch->code_bytes, process->code_table, PYTHON_CODE_BYTES));

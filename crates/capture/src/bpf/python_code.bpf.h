@@ -19,8 +19,9 @@ static __always_inline u32 python_text(struct python_process *process, struct py
 		return 0;
 	length = python_field(scratch->text_bytes, process->text_length, PYTHON_STATE_BYTES - 8);
 	state = python_field(scratch->text_bytes, process->text_state, PYTHON_STATE_BYTES - 8);
-	width = state >> 2 & 7; /* struct { interned:2, kind:3, compact:1, ascii:1 } */
-	if (!(state >> 5 & 1) || (width != 1 && width != 2 && width != 4) || length > 1 << 20)
+	state >>= process->text_width_bit & 15;
+	width = state & 7; /* struct { kind:3, compact:1, ascii:1 } */
+	if (!(state >> 3 & 1) || (width != 1 && width != 2 && width != 4) || length > 1 << 20)
 		return 0;
 	*kind = width;
 	bytes = length * width;
@@ -28,7 +29,7 @@ static __always_inline u32 python_text(struct python_process *process, struct py
 		skip = tail ? bytes - DWELL_PYTHON_TEXT_BYTES : 0;
 		bytes = DWELL_PYTHON_TEXT_BYTES;
 	}
-	address += (state >> 6 & 1 ? process->text_ascii : process->text_compact) + skip;
+	address += (state >> 4 & 1 ? process->text_ascii : process->text_compact) + skip;
 	if (!bytes || bpf_probe_read_user(to, AT_MOST(bytes, DWELL_PYTHON_TEXT_BYTES), (void *)address))
 		return 0;
 	return bytes;

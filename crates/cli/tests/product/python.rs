@@ -17,7 +17,7 @@ use crate::harness::{Case, Skip};
 use crate::recording::{Recording, Running, collect, is_type, needs_recording, number, text, wait_for};
 
 /// Versions whose frames Dwell knows: 3.x.
-const VERSIONS: std::ops::RangeInclusive<u32> = 8..=13;
+const VERSIONS: std::ops::RangeInclusive<u32> = 8..=14;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -66,7 +66,7 @@ pub fn some_interpreter() -> Result<PathBuf> {
         return Ok(system);
     }
     let found = VERSIONS.rev().find_map(|minor| interpreter(minor).ok());
-    found.ok_or_else(|| Skip("no CPython from 3.8 to 3.13 is installed".into()).into())
+    found.ok_or_else(|| Skip("no CPython from 3.8 to 3.14 is installed".into()).into())
 }
 
 /// A program in a file, recorded.
