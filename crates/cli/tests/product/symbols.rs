@@ -401,7 +401,8 @@ fn scopes() -> Result<()> {
     ensure!(share(&recording, heavy)? > 0.5, "{heavy}");
     let chain = stack(heavy);
     let run = "ns::(anonymous namespace)::Worker::run";
-    let lambda = format!("{run}::{{lambda}}::operator()");
+    let line = NESTED.lines().position(|line| line.contains("[")).context("no lambda")? + 1;
+    let lambda = format!("{run}::{{lambda:{line}}}::operator()");
     ensure!(chain.get(1..3) == Some(&[lambda.as_str(), run]), "{chain:?}");
     let whole = recording.rows(&["hotspots", "--inline-mode", "off", "--limit", "500"])?;
     ensure!(share(&recording, find(&whole, run)?)? > 0.5, "inlined functions are not their callers'");

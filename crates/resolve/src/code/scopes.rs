@@ -192,6 +192,8 @@ struct Node<'d> {
     origin: Option<UnitOffset>,
     name: &'d [u8],
     tag: DwTag,
+    /// Where it is declared; 0 = not told.
+    line: u64,
 }
 
 /// The scopes of a unit, and the functions over each address.
@@ -244,7 +246,9 @@ impl<'d> Tree<'d> {
             let name = name.map(|name| cut(name.slice())).unwrap_or_default();
             let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
             let origin = origin.iter().find_map(|&attribute| offset_in(unit, entry.attr_value(attribute)?));
-            tree.nodes.insert(entry.offset(), Node { parent, origin, name, tag });
+            let line =
+                entry.attr_value(gimli::DW_AT_decl_line).and_then(|value| value.udata_value()).unwrap_or_default();
+            tree.nodes.insert(entry.offset(), Node { parent, origin, name, tag, line });
         }
         tree
     }
@@ -282,7 +286,8 @@ impl<'d> Tree<'d> {
             // Units and blocks are no scopes by themselves.
             (tag, _) if !has_name(tag) => return scope,
             (gimli::DW_TAG_namespace, b"") => "(anonymous namespace)".into(),
-            // A lambda is a class; symbols say `{lambda(int)#1}`, the tree has neither the type nor the number.
+            // A lambda is a class; symbols say `{lambda(int)#1}`, the tree has neither the type nor the number, but the line.
+            (_, b"") if inner == b"operator()" && node.line != 0 => format!("{{lambda:{}}}", node.line).into(),
             (_, b"") if inner == b"operator()" => "{lambda}".into(),
             (_, b"") => "(unnamed)".into(),
             (_, name) => text(name),
@@ -364,7 +369,8 @@ mod tests {
 
     #[test]
     fn names_without_bound_are_not_told() {
-        let node = Node { parent: None, origin: None, name: cut(&[b'x'; 9999]), tag: gimli::DW_TAG_subprogram };
+        let node =
+            Node { parent: None, origin: None, name: cut(&[b'x'; 9999]), tag: gimli::DW_TAG_subprogram, line: 0 };
         let inner = Node { parent: Some(UnitOffset(1)), ..node.clone() };
         let over = vec![(0, UnitOffset(1)), (0, UnitOffset(2)), (0, UnitOffset(2))];
         let tree = Tree { nodes: HashMap::from([(UnitOffset(1), node), (UnitOffset(2), inner)]), over };
@@ -381,6 +387,7 @@ mod tests {
             origin: None,
             name: b"f".as_slice(),
             tag: gimli::DW_TAG_subprogram,
+            line: 0,
         };
         let tree =
             Tree { nodes: HashMap::from([(UnitOffset(1), node(2)), (UnitOffset(2), node(1))]), over: Vec::new() };

@@ -13,6 +13,7 @@ mod call_paths;
 mod cause_pieces;
 mod chains;
 mod classes;
+mod closures;
 mod cpu_runs;
 mod dialogues;
 mod found;

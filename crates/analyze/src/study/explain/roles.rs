@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::study::explain::closures::{is_closure, tell_closures_apart};
 use crate::study::explain::scripts::scripts;
 
 /// Length at which the kernel cuts a thread's name.
@@ -20,7 +21,22 @@ const LOOKED_AT_MORE: usize = 128;
 pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
     let scripts = scripts(trace);
     let script_of = |thread: usize| scripts.get(trace.threads.process[thread].get()?)?.as_deref();
-    (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread, script_of(thread))).collect()
+    let mut roles: Vec<String> =
+        (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread, script_of(thread))).collect();
+    tell_closures_apart(trace, &mut roles, &|thread| first_closures(trace, stacks, thread));
+    roles
+}
+
+/// The frames of a closure that begin a thread, of its first stacks.
+fn first_closures(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Vec<usize> {
+    let events = trace.events();
+    let all = events.off_cpu.of(thread);
+    let first = all.start..all.start.saturating_add(LOOKED_AT_MORE).min(all.end);
+    let starts = first.filter_map(|row| outermost_frame(trace, stacks, events.off_cpu_key(row).stack()));
+    let mut frames: Vec<usize> = starts.filter(|frame| is_closure(&trace.frames.function[*frame])).collect();
+    frames.sort_unstable();
+    frames.dedup();
+    frames
 }
 
 /// The names of the threads of a thread's role as a filter takes them, and the name of its process.
@@ -128,30 +144,31 @@ const STARTS: &[&str] = &["libc.so", "libc-", "ld-linux", "ld-musl", "libstdc++"
 
 /// The outermost frame that is the thread's own: its function, or where that has no name, its file.
 fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
+    let frame = outermost_frame(trace, stacks, stack)?;
+    let function = trace.frames.function[frame].as_str();
+    // A thread of Go runs any goroutine: what it begins with tells none from another.
+    let tells = !function.starts_with("runtime.") && !function.starts_with('[');
+    Some(if tells { short(function) } else { format!("of {}", file_of(trace, frame)) })
+}
+
+/// The name of the file that a frame's code is in.
+fn file_of(trace: &Trace, frame: usize) -> &str {
+    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The outermost frame that is the thread's own.
+fn outermost_frame(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<usize> {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
-    let frames = chain
-        .iter()
-        .rev()
-        .filter(|stack| !stacks.is_kernel(**stack))
-        .filter_map(|stack| Some((stacks.frame(*stack)?, stacks.is_own(*stack))));
-    for (frame, is_own) in frames {
-        let function = trace.frames.function[frame].as_str();
-        let path =
-            trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
-        let file = path.rsplit('/').next().unwrap_or_default();
-        // A thread of Go runs any goroutine: what it begins with tells none from another.
-        if function.starts_with("runtime.") {
-            return Some(format!("of {file}"));
-        }
+    let own = chain.iter().rev().filter(|stack| !stacks.is_kernel(**stack));
+    own.filter_map(|stack| Some((stacks.frame(*stack)?, stacks.is_own(*stack)))).find_map(|(frame, is_own)| {
+        let (function, file) = (trace.frames.function[frame].as_str(), file_of(trace, frame));
         let begins = STARTS.iter().any(|start| file.starts_with(start))
             || function.contains("pthread")
             || function.contains("thread_start");
-        if begins || !is_own || function == "[unknown]" {
-            continue;
-        }
-        return Some(if function.starts_with('[') { format!("of {file}") } else { short(function) });
-    }
-    None
+        let is_start = is_own && !begins && function != "[unknown]";
+        (function.starts_with("runtime.") || is_start).then_some(frame)
+    })
 }
 
 /// The outermost function of Python's own library that tells what the thread does.
@@ -167,7 +184,7 @@ const LONGEST_START: usize = 40;
 /// A function's name without arguments, templates and the closures in it; of a long one the last parts.
 fn short(name: &str) -> String {
     let name = of_type(name);
-    let name = name.split("::{{closure}}").next().unwrap_or_default();
+    let name = with_short_lambda(name.split("::{{closure}}").next().unwrap_or_default());
     let is_end = |(at, letter): &(usize, char)| *at > 0 && matches!(letter, '<' | '(' | '[');
     let end = name.char_indices().find(is_end).map_or(name.len(), |(at, _)| at);
     let mut short = name[..end].trim_end_matches(':');
@@ -176,8 +193,14 @@ fn short(name: &str) -> String {
     {
         short = rest;
     }
-    let lambda_ends = if short.ends_with("::{lambda") { "}" } else { "" };
-    short.chars().take(LONGEST_START).chain(lambda_ends.chars()).collect()
+    let short = if short.ends_with("}::operator") { short.trim_end_matches("::operator") } else { short };
+    short.chars().take(LONGEST_START).collect()
+}
+
+/// Without what the first lambda takes: `main::{lambda(int)#1}::operator()` is `main::{lambda#1}::operator()`.
+fn with_short_lambda(name: &str) -> String {
+    let parts = name.split_once("{lambda(").and_then(|(before, rest)| Some((before, rest.split_once(")#")?.1)));
+    parts.map_or_else(|| name.to_owned(), |(before, number)| format!("{before}{{lambda#{number}"))
 }
 
 /// `<pool::Worker as task::Run>::run` is `pool::Worker::run`.
@@ -245,7 +268,8 @@ mod tests {
     #[test]
     fn functions_are_short() {
         assert_eq!(short("std::thread::_Invoker<std::tuple<x> >::operator()"), "std::thread::_Invoker");
-        assert_eq!(short("main::{lambda()#1}::operator()() const"), "main::{lambda}");
+        assert_eq!(short("main::{lambda()#1}::operator()() const"), "main::{lambda#1}");
+        assert_eq!(short("main::{lambda:9}::operator()"), "main::{lambda:9}");
         assert_eq!(short("shop::parking::{{closure}}::{{closure}}"), "shop::parking");
         assert_eq!(short("<pool::Worker as task::Run>::run::{{closure}}"), "pool::Worker::run");
         assert_eq!(
