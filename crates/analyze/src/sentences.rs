@@ -198,6 +198,10 @@ sentences! {
     CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
         "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
         "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_COLLECTOR_RAN = "cause-collector-ran",
+        "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
+        "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
     CAUSE_CPUS_TAKEN = "cause-cpus-taken",
         "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
         "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
@@ -298,7 +302,7 @@ sentences! {
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
-    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, pg_sleep), first where a lock or a permit is held meanwhile.",
+    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";

@@ -17,6 +17,8 @@ const FIRST_SLOT: usize = 0x20;
 const SLOT_BYTES: usize = 0x40;
 /// Where each goroutine stands, leaf first.
 pub const STACK: [u64; 3] = [0x40_0000, 0x40_0100, 0x40_0200];
+/// The status of a goroutine that waits, which is on no thread.
+const WAITING: u32 = 4;
 /// The id of the thread of each that runs.
 pub const THREAD: u32 = 4711;
 
@@ -54,7 +56,7 @@ impl ExampleProgram {
         for (offset, word) in [
             (8, stack + stack_bytes as u64),
             (offsets.id, id),
-            (offsets.thread, thread),
+            (offsets.thread, if status == WAITING { 0 } else { thread }),
             (offsets.sched_sp, stack),
             (offsets.sched_sp + 8, STACK[0]),
             (offsets.sched_bp, stack + 16),
@@ -67,6 +69,13 @@ impl ExampleProgram {
             self.put(goroutine, offset, word);
         }
         goroutine
+    }
+
+    /// Has a goroutine mark for the collector, on the thread of another one: it calls itself waiting.
+    pub fn mark(&mut self, goroutine: u64) {
+        let thread = self.place(self.offsets.thread_id + 8);
+        self.put(thread, self.offsets.thread_id, u64::from(THREAD));
+        self.put(goroutine, self.offsets.thread, thread);
     }
 
     /// Has a goroutine wait at a channel.

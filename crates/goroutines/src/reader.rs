@@ -161,7 +161,7 @@ impl GoroutineReader {
         pass.unreadable = (self.addresses.len() - words.len()) as u64;
         let live: Vec<(u64, Words, GoroutineState)> = words
             .into_iter()
-            .filter_map(|(address, words)| Some((address, words, GoroutineState::of(words.standing.status)?)))
+            .filter_map(|(address, words)| Some((address, words, state_of(&words)?)))
             .filter(|(_, words, _)| words.id != 0)
             .collect();
         let wanted = self.wanted_stacks(&live);
@@ -295,6 +295,14 @@ impl GoroutineReader {
         });
         found
     }
+}
+
+/// What a goroutine does. The collector's call themselves waiting while they mark, so that others may look at their stacks
+/// (`casGToWaitingForGC`, src/runtime/proc.go); but none that waits is on a thread.
+fn state_of(words: &Words) -> Option<GoroutineState> {
+    let state = GoroutineState::of(words.standing.status)?;
+    let is_on_thread = state == GoroutineState::Waiting && words.thread != 0;
+    Some(if is_on_thread { GoroutineState::Running } else { state })
 }
 
 fn sorted(mut addresses: Vec<u64>) -> Vec<u64> {

@@ -39,6 +39,15 @@ fn goroutines_are_seen_with_their_stacks_once_they_live() {
 }
 
 #[test]
+fn a_goroutine_that_marks_for_the_collector_runs() {
+    let (mut program, mut reader) = example();
+    let goroutine = program.goroutine(1, 4, 0x40);
+    program.mark(goroutine);
+    program.list(&[goroutine]);
+    assert_eq!(seen(&mut reader, &mut program.memory()), [(1, GoroutineState::Running, None)]);
+}
+
+#[test]
 fn stacks_of_those_that_stand_are_read_by_turns_until_they_are_forgotten() {
     let (mut program, mut reader) = example();
     let goroutines: Vec<u64> = (1..=600).map(|number| program.goroutine(number, 4, 0x40)).collect();

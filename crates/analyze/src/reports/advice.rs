@@ -21,6 +21,9 @@ const FEW: f64 = 2.4;
 /// Part of the time from which a limit on them is told.
 const MOST_OF_THE_TIME: f64 = 0.3;
 
+/// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
+const TELLING_PART: f64 = 0.25;
+
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
@@ -89,12 +92,14 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
 pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    let lock = |chain: &'c [Link]| {
-        // Whoever waits for a child or thread under a lock has it as long as that one lives.
-        let mut last = root.askers(chain).iter().rev().skip_while(|link| names.is_join(link.label));
-        last.next().filter(|link| names.is_lock(link.label, link.place))
-    };
-    found_in_most(chains, lock)
+    // Whoever waits for a child or thread under a lock has it as long as that one lives.
+    let last = |chain: &'c [Link]| root.askers(chain).iter().rfind(|link| !names.is_join(link.label));
+    let lock = |chain: &'c [Link]| last(chain).filter(|link| names.is_lock(link.label, link.place));
+    // That main waits for all others tells nothing of why these wait.
+    let telling: Vec<&(Vec<Link>, u64)> = chains.iter().copied().filter(|(chain, _)| last(chain).is_some()).collect();
+    let sum = |chains: &[&(Vec<Link>, u64)]| chains.iter().map(|(_, ns)| *ns as f64).sum::<f64>();
+    let is_enough = sum(&telling) >= TELLING_PART * sum(chains);
+    found_in_most(if is_enough { &telling } else { chains }, lock)
 }
 
 /// The lock or pool for which threads of a role wait before they wait for others, in most of the chains' time: a client's pool of connections,
@@ -190,7 +195,9 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
     let first = askers.first()?;
     // A loop that waits for many answers at once has no lack of threads.
     let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label) || names.is_for_one_pipe(link.label);
-    let on_the_way = askers.iter().skip(1).filter(one_by_one).map(|link| {
+    // Whose end is waited for gets no more work.
+    let asked = askers.iter().zip(askers.iter().skip(1)).filter(|(asker, _)| !names.is_join(asker.label));
+    let on_the_way = asked.map(|(_, link)| link).filter(one_by_one).map(|link| {
         // Who waits for a pipe waits for a child, and that is what to make faster.
         let of_child = names.is_for_one_pipe(link.label).then(|| root.place()).flatten();
         let place = of_child.or_else(|| names.place(link.place).map(|place| place.at.clone()));
@@ -202,7 +209,8 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Lin
         place: root.place(),
         sleep: root.cause.kind == CauseKind::Slept,
     };
-    let workers = on_the_way.chain([last]).filter(|workers| workers.role != first.role);
+    let last = askers.last().filter(|link| !names.is_join(link.label)).map(|_| last);
+    let workers = on_the_way.chain(last).filter(|workers| workers.role != first.role);
     let found: Vec<(f64, Sentence)> = workers.filter_map(|workers| too_few(explanation, root, workers)).collect();
     let busiest = found.iter().rposition(|(idle, _)| *idle < ALWAYS_BUSY).unwrap_or(0);
     found.into_iter().nth(busiest).map(|(_, advice)| advice)
@@ -241,6 +249,9 @@ struct Workers {
 
 /// What to do if the workers were never without work; and the part of their lives in which they were.
 fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers) -> Option<(f64, Sentence)> {
+    if explanation.names.are_made_for_connections(workers.role) {
+        return None; // there are as many as those who ask have opened connections
+    }
     let account: &Account = explanation.accounts.get(&workers.role)?;
     let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
     // A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.

@@ -177,8 +177,8 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
         let ns = match cause.reason {
             QueueReason::Quota => queue.quota_ns,
             QueueReason::OtherPrograms => queue.others_ns,
-            QueueReason::OwnThreads if queue.own_ns < least_ns => 0,
-            QueueReason::OwnThreads => queue.own_ns,
+            QueueReason::OwnThreads | QueueReason::Collector if queue.own_ns < least_ns => 0,
+            QueueReason::OwnThreads | QueueReason::Collector => queue.own_ns,
         };
         (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
@@ -188,7 +188,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
 impl QueueRow<'_> {
     /// Whether the program's own threads had the CPUs.
     fn is_own(&self) -> bool {
-        self.cause.reason == QueueReason::OwnThreads
+        matches!(self.cause.reason, QueueReason::OwnThreads | QueueReason::Collector)
     }
 }
 
@@ -238,6 +238,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
         QueueReason::Quota => say!(CAUSE_QUOTA, group = subject, wait = wait, wall = wall),
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
         QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
+        QueueReason::Collector => say!(CAUSE_COLLECTOR_RAN, wait = wait, wall = wall),
     };
     let text = Prose::from(sentence).then(cause.evidence.clone()).and(waits_for_queued(explanation, &row.waits));
     Row {

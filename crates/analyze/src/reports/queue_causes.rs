@@ -11,6 +11,7 @@ use crate::engine::sweep::ConcurrencyStats;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::sentences::say;
+use crate::stacks::collectors::CollectorFunctions;
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum QueueReason {
     OtherPrograms,
     /// Other threads of the program had them.
     OwnThreads,
+    /// The same, and these mostly collected garbage.
+    Collector,
 }
 
 impl QueueReason {
@@ -30,6 +33,7 @@ impl QueueReason {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
             Self::OwnThreads => "oversubscription",
+            Self::Collector => "garbage-collection",
         }
     }
 
@@ -39,6 +43,7 @@ impl QueueReason {
             Self::Quota => say!(ADVICE_CPU_QUOTA),
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
+            Self::Collector => say!(ADVICE_COLLECTED),
         }
     }
 }
@@ -71,6 +76,8 @@ const THROTTLED_PERIODS: f64 = 0.05;
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
+/// Part of the CPU time from which a collector is what the others queue behind.
+const COLLECTED_SHARE: f64 = 0.5;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
 
@@ -161,6 +168,18 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
     let mut running: BTreeMap<StackId, u64> = BTreeMap::new();
     for (_, site, weights) in fold.selected() {
         *running.entry(site.key.stack).or_default() += weights.cpu_ns();
+    }
+    let mut collectors = CollectorFunctions::default();
+    let collects = |(stack, _): &(&StackId, &u64)| collectors.are_at(&fold.stacks, **stack);
+    let collected_ns: u64 = running.iter().filter(collects).map(|(_, ns)| *ns).sum();
+    if collected_ns as f64 >= COLLECTED_SHARE * cpu_ns as f64 {
+        let share = say!(COLLECTOR_SHARE, ran = Word::Ns(collected_ns), share = Word::part(collected_ns, cpu_ns));
+        return Some(QueueCause {
+            reason: QueueReason::Collector,
+            subject: String::new(),
+            evidence: share.into(),
+            stack: StackId::NONE,
+        });
     }
     let text = say!(
         OVERSUBSCRIPTION,

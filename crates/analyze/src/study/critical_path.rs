@@ -79,6 +79,9 @@ fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>
     instants
 }
 
+/// How long the last helper of a runtime outlives the program's first thread at most, ns.
+const HELPERS_END_NS: u64 = 50_000_000;
+
 /// The thread of the main process that ends it, as far as that is known at `to`: the last one, but none whose wait the end of the
 /// others broke off. One that is there at `to` is as good as any: the first one, then.
 pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
@@ -93,13 +96,18 @@ pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
         of_main(thread) && broken_off[*thread].is_none() && exit_ns.is_some_and(|exit| threads.end_ns[*thread] >= exit)
     };
     let ender = (0..threads.tid.len()).find(is_ender);
+    let is_first = |thread: &usize| of_main(thread) && trace.processes.pid.first() == threads.tid.get(*thread);
+    let first = (0..threads.tid.len()).find(is_first);
     // Of a program that was killed, nobody ended it: its first thread is the one that it would have ended with.
-    let is_first = |thread: &usize| {
-        of_main(thread) && trace.processes.pid.first() == threads.tid.get(*thread) && broken_off[*thread].is_some()
-    };
-    let killed = || (0..threads.tid.len()).find(is_first).filter(|_| exit_ns.is_some());
+    let killed = first.filter(|first| exit_ns.is_some() && broken_off[*first].is_some());
     let last = |of: &dyn Fn(&usize) -> bool| (0..threads.tid.len()).rev().filter(|thread| of(thread)).max_by_key(end);
-    ender.or_else(killed).or_else(|| last(&of_main)).or_else(|| last(&is_there))
+    let last_of_main = last(&of_main);
+    // A program ends when its first thread returns. Helpers of its runtime, which that one tells to go, end right after it.
+    let returned = first.filter(|first| {
+        let gap_ns = last_of_main.map_or(0, |last| end(&last).saturating_sub(end(first)));
+        broken_off[*first].is_none() && gap_ns <= (to / 100).min(HELPERS_END_NS)
+    });
+    ender.or(killed).or(returned).or(last_of_main).or_else(|| last(&is_there))
 }
 
 /// When the last wait of a thread that ended before `to` was broken off, if it was.

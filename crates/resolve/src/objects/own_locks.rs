@@ -24,6 +24,13 @@ const OWN: &[OwnLock] = &[
     // Threads stand until the virtual machine has collected garbage, changed code, …
     OwnLock { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
           name: "JVM safepoint" },
+    // sql/mdl.cc, storage/innobase/lock/lock0lock.cc (MySQL 5.7: lock0wait.cc), mysys/thr_lock.c: each session waits on a condition of its own.
+    OwnLock { module: "mariadbd", functions: &["MDL_wait::timed_wait"], kind: ObjectType::RwLock, name: "metadata lock" },
+    OwnLock { module: "mariadbd", functions: &["lock_wait"], kind: ObjectType::RwLock, name: "InnoDB lock" },
+    OwnLock { module: "mariadbd", functions: &["thr_lock", "thr_multi_lock"], kind: ObjectType::RwLock, name: "table lock" },
+    OwnLock { module: "mysqld", functions: &["MDL_wait::timed_wait"], kind: ObjectType::RwLock, name: "metadata lock" },
+    OwnLock { module: "mysqld", functions: &["lock_wait_suspend_thread"], kind: ObjectType::RwLock, name: "InnoDB lock" },
+    OwnLock { module: "mysqld", functions: &["thr_lock", "thr_multi_lock"], kind: ObjectType::RwLock, name: "table lock" },
     OwnLock { module: "postgres", functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
 ];
 
@@ -56,6 +63,8 @@ mod tests {
         assert_eq!(own(row).as_deref(), Some("PostgreSQL lock in XactLockTableWait"));
         assert_eq!(own("epoll_wait WaitEventSetWait WaitLatch pg_sleep"), None);
         assert_eq!(of("app", "epoll_wait LockAcquire main"), None, "another program's");
+        let row = "pthread_cond_timedwait lock_wait(que_thr_t*) row_mysql_handle_errors row_search_mvcc";
+        assert_eq!(of("mariadbd", row).as_deref(), Some("InnoDB lock in row_mysql_handle_errors"));
         assert_eq!(
             own("epoll_wait WaitEventSetWait secure_read LockAcquireExtended").as_deref(),
             Some("PostgreSQL lock in unknown code")

@@ -98,10 +98,12 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "" ConditionVariable Place: "parking_lot::condvar::*";
     2 "" Mutex Place: "absl::*Mutex::Lock*" "absl::*Mutex::ReaderLock*" "absl::*MutexDelay*";
     2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*";
+    2 "" Barrier Same: "std::sync::barrier::Barrier>::wait*" "std::sync::barrier::Barrier::wait*";
     1 "" Once Same: "std::sys::sync::once::*" "std::sync::once*" "parking_lot::once::*";
     // Boost makes its shared mutex of a mutex and three condition variables.
     1 "" ConditionVariable Same: "boost::condition_variable*";
     3 "" RwLock Same: "boost::shared_mutex::*" "boost::upgrade_mutex::*";
+    3 "" Barrier Same: "boost::barrier::*" "absl::*Barrier::Block*";
     // OpenMP. Debian strips libgomp: what waits in it waits at a barrier unless a name says otherwise.
     3 "" Mutex Same: "GOMP_critical*" "gomp_mutex_lock*" "omp_set_lock" "omp_set_nest_lock" "GOMP_atomic_start"
         "__kmp_acquire_*lock*" "__kmpc_critical*" "__kmpc_set_lock";
@@ -136,6 +138,9 @@ const PATTERNS: &[Pattern] = patterns! {
     6 "[jit] " ConditionVariable Place: "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await*"
         "java.util.concurrent.CountDownLatch.await*" "java.util.concurrent.SynchronousQueue*";
     6 "[jit] " Semaphore Place: "java.util.concurrent.Semaphore.*acquire*";
+    6 "[jit] " ThreadJoin Place: "java.lang.Thread.join*";
+    // Made of a lock and its condition.
+    7 "[jit] " Barrier Place: "java.util.concurrent.CyclicBarrier.*" "java.util.concurrent.Phaser.*";
     // CPython. Whoever takes the GIL waits for nothing else, whatever its Python functions are called.
     5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*";

@@ -418,7 +418,9 @@ fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outco
     let signal = record.flags & switch_flag::SIGNAL_PENDING != 0;
     // A signal is what these calls wait for, or comes along with it.
     let expected = matches!(call, CallKind::Signal | CallKind::Child);
-    if signal && !expected && sleep == Some(Sleep::Interruptible) {
+    // Another thread gave it what it waits for, before the end of the program reached it.
+    let is_given = || call == CallKind::Futex && Syscall::name_of(record.waker_syscall as i16).starts_with("futex");
+    if signal && !expected && sleep == Some(Sleep::Interruptible) && !is_given() {
         return Outcome::Interrupted;
     }
     let interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);

@@ -170,6 +170,8 @@ export const sentencesJa: Record<string, string> = {
   "cause-ended": "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-circle": "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-oversubscribed": "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。",
+  "cause-collector-ran": "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。",
+  "collector-share": "その実行は {ran} で、CPU 時間の {share} です。",
   "cause-cpus-taken": "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。",
   "cause-quota": "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。",
   "end-slept": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。",

@@ -2,17 +2,15 @@
 //! one for work, but a program that ends by itself after it had asked for something.
 //! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
 
-use std::collections::HashSet;
-
-use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_model::{ObjectType, Outcome};
 use dwell_store::{Table, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
-use crate::study::explain::names::Names;
+use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::roots::RootCause;
-use crate::study::explain::terms::{CauseKind, asks, is_client_socket, is_internal, listens};
+use crate::study::explain::terms::{CauseKind, PlaceId, RoleId, asks, is_client_socket, is_internal, listens};
 
 /// How answers are called that a fiber waits for.
 const RESPONSE: &str = "Response in ";
@@ -23,33 +21,44 @@ const LONGEST_SHARE: f64 = 0.75;
 
 /// Whether the path to the end went through waits of the cause that are for an answer: on sockets that ask others, again and again
 /// at a place where no idle worker waits, or in an event loop that only a timer of the program ended.
-pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &RootCause) -> bool {
+pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, '_>, root: &RootCause) -> bool {
     let RootCause { cause, path_ns, .. } = *root;
     let is_loop_timer = cause.kind == CauseKind::TimedOut && names.is_of_event_loop(cause.label);
     let is_open = matches!(cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown) || is_loop_timer;
     if !is_open || path_ns == 0 {
         return false;
     }
-    let (objects, off) = (names.objects(cause.label), &trace.off_cpu);
-    let is_for: HashSet<ObjectId> = objects.iter().copied().collect();
-    let mut called = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?)).map(String::as_str);
-    let waits = || (0..off.len()).filter(|&row| is_for.contains(&off.object[row]) && off.wait_ns[row] > 0);
-    // Whom a signal ended waited for more work.
-    let last = waits().max_by_key(|&row| off.start_ns[row]);
-    let is_told_to_end = last.is_some_and(|row| Outcome::from_code(off.outcome[row]) == Outcome::Interrupted);
+    let waits = waits_at(trace, names, cause.role, cause.place);
+    // Whom a signal ended waited for more work. What breaks waits off in a program that ends by itself is its end.
+    let last = waits.iter().copied().max_by_key(|&row| trace.off_cpu.start_ns[row]);
+    let is_broken_off = last.is_some_and(|row| Outcome::from_code(trace.off_cpu.outcome[row]) == Outcome::Interrupted);
+    let is_told_to_end = is_broken_off && !(is_loop_timer && trace.manifest.exit_status == Some(0));
+    let objects = names.objects(cause.label);
+    let names_of = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?));
+    let mut called = names_of.map(|name| without_count(name));
     if is_told_to_end || called.clone().any(listens) {
         return false;
     }
     if is_loop_timer {
-        return called.all(|name| is_internal(name) || is_client_socket(name));
+        let is_own = |name: &str| is_internal(name) || is_client_socket(name);
+        return !names.is_in_event_loop(cause.label) || called.all(is_own);
     }
     if called.any(|name| asks(name) || name.starts_with(RESPONSE)) {
         return true;
     }
     let kind = objects.first().map_or(ObjectType::Unknown, |object| object_type(trace, *object));
     let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
-    let is_repeated = || is_repeated(waits().map(|row| off.wait_ns[row]), path_ns);
+    let is_repeated = || is_repeated(waits.iter().map(|row| trace.off_cpu.wait_ns[*row]), path_ns);
     is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
+}
+
+/// The off-CPU rows of a role's threads that waited at a place.
+fn waits_at(trace: &Trace, names: &mut Names<'_, '_>, role: RoleId, place: PlaceId) -> Vec<usize> {
+    let off = &trace.off_cpu;
+    let of_role: Vec<bool> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread) == role).collect();
+    let is_of_role = |row: usize| off.thread[row].get().is_some_and(|thread| of_role.get(thread) == Some(&true));
+    let waited = (0..off.len()).filter(|&row| off.wait_ns[row] > 0 && is_of_role(row));
+    waited.filter(|&row| names.place_of(off.stack[row]) == place).collect()
 }
 
 /// Whether there are several waits, none of which takes most of the path.

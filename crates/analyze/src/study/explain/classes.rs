@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, Syscall, ThreadId, UNSEEN, WakerKind};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::{hands_to_queue, sends};
@@ -17,50 +17,8 @@ use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
     is_of_event_loop, is_within_machine, listens, parks_threads, serves,
 };
+use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, is_in};
 
-/// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
-/// asked for one thing.
-const LISTENS: &[&str] = &[
-    "read",
-    "pread64",
-    "readv",
-    "preadv",
-    "preadv2",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "accept",
-    "accept4",
-    "recvfrom",
-    "recvmsg",
-    "recvmmsg",
-    "ioctl",
-    "wait4",
-    "waitid",
-    "pause",
-    "rt_sigtimedwait",
-    "rt_sigsuspend",
-    "futex",
-    "futex_wait",
-    "futex_waitv",
-    "io_getevents",
-    "io_pgetevents",
-    "io_uring_enter",
-    "nanosleep",
-    "clock_nanosleep",
-    "semop",
-    "semtimedop",
-    "msgrcv",
-    "mq_timedreceive",
-];
-/// Those that read a file that is there.
-const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
-/// Those that wait for signals.
-const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
@@ -307,7 +265,7 @@ impl<'n, 't> Classes<'n, 't> {
         use WaitClass::{Demand, Idle, Own, Structure};
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
         let in_call = key.syscall() >= 0;
-        let calls = |names: &[&str]| calls(key, names);
+        let calls = |names: &[&str]| is_in(key, names);
         let in_loop = is_of_event_loop(key.syscall());
         let name = self.name(key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
@@ -344,7 +302,9 @@ impl<'n, 't> Classes<'n, 't> {
         if outcome == Outcome::Interrupted && is_internal(name) && self.is_by_own_child(key) {
             return Known(Structure); // its loop waits for that child alone
         }
-        if outcome == Outcome::TimedOut {
+        // A descriptor of its own that told the time is the loop's time-out.
+        let is_by_timer = in_loop && WakerKind::from_code(key.waker_kind()) == WakerKind::Timer;
+        if outcome == Outcome::TimedOut || is_by_timer {
             return if in_loop || is_idle { Known(Own) } else { ByRow };
         }
         if let Some(waker) = waker_of(key) {
@@ -467,11 +427,6 @@ impl<'n, 't> Classes<'n, 't> {
 fn waker_of(key: &EventKey) -> Option<usize> {
     let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
     key.waker().get().filter(|waker| woken && key.thread().get() != Some(*waker))
-}
-
-/// Whether a key's call is one of these.
-fn calls(key: &EventKey, names: &[&str]) -> bool {
-    key.syscall() >= 0 && names.contains(&Syscall::name_of(key.syscall()).as_ref())
 }
 
 /// Whether a stack is one of a thread of the kernel, which has no program: what it waits for is work.

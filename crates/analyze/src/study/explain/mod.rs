@@ -14,6 +14,8 @@ mod cause_pieces;
 mod chains;
 mod classes;
 mod closures;
+mod collections;
+mod connection_threads;
 mod cpu_runs;
 mod dialogues;
 mod found;
@@ -40,6 +42,7 @@ mod tests;
 mod turns;
 mod wait_parts;
 mod waiters;
+mod waiting_calls;
 mod walk;
 
 use std::collections::{BTreeMap, HashMap};
@@ -225,6 +228,8 @@ fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, cau
         if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root)) || is_librarys()) {
             root.meanwhile = meanwhile(fold.trace, names, &root.cause);
         }
+        // Nobody was seen to end it, but somebody slept all the time.
+        root.is_awaited |= root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.slept);
     }
 }
 

@@ -10,6 +10,7 @@ use dwell_store::{Trace, WordMap};
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
+use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::roles::{FORKED, filters, roles};
 use crate::study::explain::terms::{
@@ -130,6 +131,11 @@ impl<'f, 't> Names<'f, 't> {
         thread.map_or((String::new(), ""), |thread| filters(self.trace, thread))
     }
 
+    /// Whether a server makes a thread of the role for each connection that it accepts.
+    pub fn are_made_for_connections(&self, role: RoleId) -> bool {
+        are_made_for_connections(self.trace, (0..self.role_of.len()).filter(|thread| self.role_of[*thread] == role))
+    }
+
     /// Whether a role is of fibers.
     pub fn is_fiber(&self, role: RoleId) -> bool {
         self.role_of[..self.trace.fiber_threads.min(self.role_of.len())].contains(&role)
@@ -185,8 +191,13 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// Whether event loops wait for what has the label.
-    pub fn is_of_event_loop(&self, label: LabelId) -> bool {
+    pub fn is_in_event_loop(&self, label: LabelId) -> bool {
         self.calls.get(label as usize).is_some_and(|call| is_of_event_loop(*call))
+    }
+
+    /// The same; and so does the thread by which a runtime has its timers.
+    pub fn is_of_event_loop(&self, label: LabelId) -> bool {
+        self.is_in_event_loop(label) || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
     }
 
     /// Whether what has the label passes bytes from those who write to those who read.
@@ -371,6 +382,13 @@ impl<'f, 't> Names<'f, 't> {
         self.place(place).unwrap_or(&self.unknown)
     }
 }
+
+/// In which functions runtimes wait for the time of the next of their timers: Java's virtual threads and pools sleep by these.
+const TIMER_THREADS: &[&str] = &[
+    " java.util.concurrent.DelayScheduler.run",
+    " java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take",
+    " java.util.TimerThread.mainLoop",
+];
 
 /// Objects of a variable from which on they are told as one: each thread has its own.
 const ARRAY: usize = 3;

@@ -3,13 +3,17 @@
 use dwell_model::{CallKind, ObjectType, Outcome, Syscall, WakerKind};
 use dwell_store::Trace;
 
-use crate::study::explain::terms::CauseKind;
+use crate::study::explain::terms::{CauseKind, is_of_event_loop};
+
+/// What goroutines wait for that the collector puts aside.
+const COLLECTION: &str = "Garbage collection";
 
 /// What ended the waits of a key that no thread of the program ended.
 pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKind {
     let key = trace.events().key(key);
     // A file system has threads of its own that write.
     let flushes = key.syscall() >= 0 && Syscall::kind_of(key.syscall()) == CallKind::FileSync;
+    let is_for_collector = || key.object().get().is_some_and(|row| trace.objects.name[row].contains(COLLECTION));
     let is_interrupted = Outcome::from_code(key.outcome()) == Outcome::Interrupted;
     match WakerKind::from_code(key.waker_kind()) {
         // What reads and writes for a device are threads of the kernel.
@@ -21,6 +25,7 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
         WakerKind::Network => CauseKind::Network,
         // A timer's signal is how long the program wanted to wait: PostgreSQL looks for deadlocks then.
         WakerKind::Timer | WakerKind::Interrupt if is_interrupted => CauseKind::TimedOut,
+        WakerKind::Timer if is_of_event_loop(key.syscall()) => CauseKind::TimedOut,
         WakerKind::Timer => CauseKind::Timer,
         WakerKind::IoQuota => CauseKind::IoQuota,
         WakerKind::MemoryLimit => CauseKind::MemoryLimit,
@@ -28,6 +33,7 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
             CauseKind::Device
         }
         WakerKind::Interrupt => CauseKind::Interrupt,
+        _ if kind == ObjectType::GoRuntime && is_for_collector() => CauseKind::Collected,
         _ => CauseKind::Unknown,
     }
 }

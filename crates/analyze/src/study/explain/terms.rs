@@ -219,8 +219,8 @@ pub fn listens(name: &str) -> bool {
     serves(name) || name.contains("TCP listen") || name.contains("connections")
 }
 
-/// Descriptors of a set by which threads of one program wake one another.
-const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
+/// Descriptors of a set by which threads of one program wake one another, or itself at a time.
+const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair", "timerfd"];
 
 /// Whether a set has nothing that others could write to: only threads of the program end a wait for it.
 pub fn is_internal(name: &str) -> bool {

@@ -21,6 +21,7 @@ use crate::study::explain::askers::{Asked, Askers, Open};
 use crate::study::explain::cause_pieces::CausePieces;
 use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
 use crate::study::explain::classes::Classes;
+use crate::study::explain::collections::Collections;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
 use crate::study::explain::found::FoundCauses;
 use crate::study::explain::gil_turns::GilTurns;
@@ -59,6 +60,7 @@ pub struct WaitWalk<'a, 'f, 't> {
     classes: &'a Classes<'a, 't>,
     cpus: &'a CpuRuns,
     gil_turns: GilTurns,
+    collections: Collections,
     last_looks: LastLooks,
     keys: KnownKeys<'t>,
     chains: Chains,
@@ -88,6 +90,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             classes,
             cpus,
             gil_turns: GilTurns::new(trace),
+            collections: Collections::default(),
             last_looks: cpus.last_looks(),
             keys: KnownKeys::new(trace),
             chains: Chains::new(),
@@ -352,7 +355,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
         }
         if waker.is_none() && holder.is_none() {
-            return self.book(&askers, (ended_from_outside(self.trace, key, kind), thread), row, (from, to));
+            return match ended_from_outside(self.trace, key, kind) {
+                CauseKind::Collected => self.book_here(&askers, (CauseKind::Collected, thread), (from, to)),
+                kind => self.book(&askers, (kind, thread), row, (from, to)),
+            };
         }
         let mut cut = from;
         if let Some(holder) = holder.filter(|holder| Some(*holder) != waker) {
@@ -443,6 +449,11 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     fn run_queue(&mut self, thread: usize, cpu: u16, (from, to): (u64, u64), askers: &Askers) {
         if from >= to {
             return;
+        }
+        // A fiber is on no CPU of its own: what its runtime ran instead, its collector did.
+        let is_fiber = thread < self.trace.fiber_threads;
+        if is_fiber && self.collections.of(self.trace, &self.index, self.names).are_most_of((from, to)) {
+            return self.book_here(askers, (CauseKind::Collected, thread), (from, to));
         }
         let ran = self.cpus.most(cpu, (from, to), &mut self.last_looks);
         let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
