@@ -168,20 +168,15 @@ sentences! {
         "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
         "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_QUEUED_BEHIND = "cause-queued-behind",
-        "{who} was in the run queue behind {behind}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_QUEUED_BEHIND = "cause-queued-behind", "{who} was in the run queue behind {behind}: explains {wait} of waits, in {wall} of time.",
         "{who} は {behind} の後ろで実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_TIMED_OUT = "cause-timed-out",
-        "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_TIMED_OUT = "cause-timed-out", "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_LOOP_TIMER = "cause-loop-timer",
-        "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_UNFINISHED = "cause-unfinished",
-        "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_ENDED_BY = "cause-ended-by",
-        "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_IO_QUOTA = "cause-io-quota",
         "{who} waited for {label} in {place}, held back by the I/O quota of its control group: explains {wait} of waits, in {wall} of time.",
@@ -193,20 +188,19 @@ sentences! {
         "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
         "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has, the last for what the first has: explains {wait} of waits, in {wall} of time.",
+        "デッドロック: {threads} 個のスレッドが、次のスレッド (最後のスレッドは最初のスレッド) の持つものを最後まで待っています。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
         "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
         "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
         "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
-    CAUSE_COLLECTOR_RAN = "cause-collector-ran",
-        "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
+    CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
         "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
-    CAUSE_CPUS_TAKEN = "cause-cpus-taken",
-        "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
+    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
         "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
-    CAUSE_QUOTA = "cause-quota",
-        "The CPU quota of {group} was used up: {wait} in run queues until the next period, in {wall} of time.",
+    CAUSE_QUOTA = "cause-quota", "The CPU quota of {group} was used up: {wait} in run queues until the next period, in {wall} of time.",
         "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。";
@@ -228,8 +222,7 @@ sentences! {
         "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
-    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside",
-        "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
@@ -283,6 +276,10 @@ sentences! {
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
+        "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。";
+    ADVICE_LOCK_UNFINISHED = "advice-lock-unfinished", "Whoever has {label} did not give it back: look for a thread that waits itself while it has it (a deadlock), that ended or returned without releasing it, or that works for so long.",
+        "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。";
     ADVICE_COLLECTED = "advice-collected",
         "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
         "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
@@ -333,8 +330,7 @@ sentences! {
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
-    ADVICE_MEANWHILE = "advice-meanwhile",
-        "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
+    ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
         "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it.",
         "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。";

@@ -27,6 +27,9 @@ const TELLING_PART: f64 = 0.25;
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
+    if explanation.deadlock(root).is_some() {
+        return say!(ADVICE_DEADLOCK).into();
+    }
     let lock = lock_of_most(names, root, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
@@ -83,6 +86,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Kernel, _) => say!(ADVICE_KERNEL),
         // One that was always found waiting may have been woken in between.
         (CauseKind::Unfinished, _) if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
+        (CauseKind::Unfinished, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
+            say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
+        }
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
         _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         _ => say!(ADVICE_UNSEEN),

@@ -12,6 +12,8 @@ use crate::study::explain::{
 const CALLER_SHARE: f64 = 0.1;
 /// Functions in a row that call a wait, at most.
 const CALLERS: usize = 3;
+/// Chains of a cause that are told.
+const CHAINS: usize = 2;
 /// Links of a chain in a line.
 const LINKS: usize = 4;
 
@@ -39,6 +41,9 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     let place = root.place();
     let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
     let ended_by = ended_by(kind);
+    if let Some(circle) = explanation.deadlock(root) {
+        return say!(CAUSE_DEADLOCK, threads = circle.len() as u64, wait = wait, wall = wall).into();
+    }
     let sentence = match kind {
         CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
         CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
@@ -178,7 +183,7 @@ pub fn paragraph(
     let chain = |(chain, ns): &&(Vec<Link>, u64)| {
         say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, root.askers(chain)))
     };
-    cause(fold, explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
+    cause(fold, explanation, root).and(chains.iter().take(CHAINS).map(chain).collect::<Vec<_>>())
 }
 
 /// A cause in a few words.

@@ -1,5 +1,7 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
+use std::cmp::Reverse;
+
 use dwell_model::{ObjectId, ObjectType};
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
@@ -136,7 +138,7 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
-    told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
+    told.sort_by_key(|told| told.rank(explanation));
     told
 }
 
@@ -193,6 +195,12 @@ impl QueueRow<'_> {
 }
 
 impl CauseRow<'_> {
+    /// The smaller, the earlier it is told: first what the program never got out of.
+    fn rank(&self, explanation: &Explanation<'_, '_>) -> Reverse<(bool, u64)> {
+        let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
+        Reverse((is_deadlock, self.ns()))
+    }
+
     /// Waits that it explains, or time in run queues, ns.
     fn ns(&self) -> u64 {
         match self {
@@ -296,7 +304,7 @@ fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) 
         }
     }
     rest.extend(queues.into_iter().map(CauseRow::Queue));
-    rest.sort_by_key(|told| std::cmp::Reverse(told.ns()));
+    rest.sort_by_key(|told| told.rank(explanation));
     rest
 }
 

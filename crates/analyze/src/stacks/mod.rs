@@ -8,6 +8,7 @@ pub mod channels;
 pub mod collectors;
 pub mod frames;
 pub mod idle;
+pub mod java_locks;
 pub mod object;
 pub mod own_code;
 pub mod project;

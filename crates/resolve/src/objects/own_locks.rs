@@ -22,6 +22,7 @@ const OWN: &[OwnLock] = &[
     OwnLock { module: "postgres", functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
           name: "PostgreSQL condition variable" },
     // Threads stand until the virtual machine has collected garbage, changed code, …
+    OwnLock { module: "libjvm.so", functions: &["InstanceKlass::initialize_impl*"], kind: ObjectType::Once, name: "class initialization" },
     OwnLock { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
           name: "JVM safepoint" },
     // sql/mdl.cc, storage/innobase/lock/lock0lock.cc (MySQL 5.7: lock0wait.cc), mysys/thr_lock.c: each session waits on a condition of its own.

@@ -7,6 +7,7 @@ use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadI
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::channels::{hands_to_queue, sends};
+use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
@@ -113,7 +114,8 @@ impl<'n, 't> Classes<'n, 't> {
     pub fn is_lock(&self, key: &EventKey) -> bool {
         let kind = object_type(self.trace, key.object());
         let is_lock = is_needed(kind) && !matches!(kind, ObjectType::PageFault | ObjectType::BlockIo);
-        is_lock || self.dialogues.is_lock(key.object())
+        let is_javas = kind == ObjectType::JvmMonitor && takes_java_lock(self.trace, key.stack());
+        is_lock || is_javas || self.dialogues.is_lock(key.object())
     }
 
     /// The class of an off-CPU row that waited.
@@ -276,6 +278,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Channel if sends(self.trace, key.stack()) => return Known(Demand),
             ObjectType::Stream if is_full_pipe(name) => return Known(Demand),
             ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
+            ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => return Known(Demand),
             kind if is_needed(kind) => return Known(Demand),
             _ => {}
         }

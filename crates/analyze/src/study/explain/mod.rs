@@ -17,6 +17,7 @@ mod closures;
 mod collections;
 mod connection_threads;
 mod cpu_runs;
+mod deadlocks;
 mod dialogues;
 mod found;
 mod gil_turns;
@@ -55,6 +56,7 @@ pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
+use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::Meanwhile;
@@ -102,6 +104,8 @@ pub struct Explanation<'f, 't> {
     pub path_ns: u64,
     /// Who had the CPUs meanwhile.
     pub run_queue: RunQueue,
+    /// The waits of each deadlock, each for a lock that the next one's thread has.
+    pub deadlocks: Vec<Vec<Link>>,
     /// Steps of the walk: its work.
     #[cfg(test)]
     pub steps: u64,
@@ -184,6 +188,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let causes = causes(fold, path_ns, &mut names, (&chains, found));
     Explanation {
         causes,
+        deadlocks: deadlocks(trace, &mut names),
         names,
         accounts,
         demand_ns,
@@ -282,6 +287,11 @@ fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
 }
 
 impl Explanation<'_, '_> {
+    /// The deadlock that a cause is, if it is one.
+    pub fn deadlock(&self, root: &RootCause) -> Option<&[Link]> {
+        self.deadlocks.first().filter(|_| root.cause.kind == CauseKind::Circle).map(Vec::as_slice)
+    }
+
     /// Who usually ends waits like those of the cause.
     pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
         self.expected.get(&(cause.role, cause.label)).copied()

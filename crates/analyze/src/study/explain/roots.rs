@@ -109,7 +109,10 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
     for (number, cause) in found.causes.iter().enumerate() {
         let place = names.place_or_unknown(cause.place);
         let at = CauseAt { place, ns: times[number], cause: number as CauseId };
-        alike.entry(Cause { place: NOTHING, role: names.original_role(cause.role), ..*cause }).or_default().push(at);
+        // Whoever of a circle is met, it is one.
+        let is_circle = cause.kind == CauseKind::Circle;
+        let role = if is_circle { NOTHING } else { names.original_role(cause.role) };
+        alike.entry(Cause { place: NOTHING, role, ..*cause }).or_default().push(at);
     }
     let mut roots: Vec<RootCause> = Vec::new();
     let mut root_of: Vec<usize> = vec![0; found.causes.len()];

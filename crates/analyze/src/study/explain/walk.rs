@@ -337,12 +337,12 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
         let (mut waker, mut holder) = (ender, facts.holder);
         if kind == ObjectType::Gil && outcome == Outcome::TimedOut {
-            // It asks the holder for the GIL each 5 ms, which is no time-out of the program; who ends a later wait had it later.
+            // It asks for the GIL each 5 ms, which is no time-out of the program (nor is the JVM's); who ends a later wait had it later.
             holder = holder.or_else(|| self.gil_turns.holder(self.trace.events().key(key).object(), thread, to));
             waker = waker.filter(|_| holder.is_none());
         }
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
-        let asks_holder = kind == ObjectType::Gil && holder.is_some();
+        let asks_holder = matches!(kind, ObjectType::Gil | ObjectType::JvmMonitor) && holder.is_some();
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
             let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
             let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
