@@ -49,7 +49,7 @@ pub use question::query::Query;
 pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;
 pub use reports::{COLUMNS, Report, compare, report, report_of};
-pub use sentences::SENTENCES;
+pub use sentences::sentences;
 pub use stacks::call_stacks::CallStacks;
 pub use stacks::own_code;
 pub use study::latency;

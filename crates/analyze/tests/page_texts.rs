@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
-use dwell_analyze::{COLUMNS, ColumnDef, FINDINGS, FilterKey, Level, METRICS, SENTENCES};
+use dwell_analyze::{COLUMNS, ColumnDef, FINDINGS, FilterKey, Level, METRICS, sentences as all_sentences};
 use dwell_model::notices::{NOTICES, NoticeDef};
 use dwell_model::{Outcome, losses};
 use dwell_view::{PLAIN, SentenceDef};
@@ -35,7 +35,7 @@ fn losses_table() -> String {
 
 /// Sentences but the one that is text of others.
 fn sentences() -> impl Iterator<Item = &'static SentenceDef> {
-    SENTENCES.iter().filter(|def| def.id != PLAIN.id)
+    all_sentences().filter(|def| def.id != PLAIN.id)
 }
 
 fn sentences_table() -> String {

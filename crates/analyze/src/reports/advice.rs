@@ -38,22 +38,13 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         return advice.into();
     }
     let sentence = match (root.cause.kind, lock) {
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
-            say!(ADVICE_BEFORE_BARRIER, label = label)
-        }
-        (CauseKind::Slept | CauseKind::Ran, Some(_)) if kind == Contention::Gil => say!(ADVICE_GIL),
-        (CauseKind::Slept | CauseKind::Ran | CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => {
-            say!(ADVICE_ADDRESS_SPACE)
-        }
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
-            say!(ADVICE_TURNS, label = label)
-        }
-        (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
-        (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+        (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if root.meanwhile.is_some() => say!(ADVICE_POLLED),
         (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| slept(root)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
+        (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
@@ -94,6 +85,19 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         _ => say!(ADVICE_UNSEEN),
     };
     sentence.into()
+}
+
+/// What to do about what a thread does while others need what it has.
+fn to_holder(cause: CauseKind, kind: Contention, label: &str) -> Sentence {
+    match (kind, cause) {
+        (Contention::Barrier, _) => say!(ADVICE_BEFORE_BARRIER, label = label),
+        (Contention::Gil, _) => say!(ADVICE_GIL),
+        (Contention::AddressSpace, _) => say!(ADVICE_ADDRESS_SPACE),
+        (Contention::Once, _) => say!(ADVICE_ONCE, label = label),
+        (Contention::Turns, _) => say!(ADVICE_TURNS, label = label),
+        (_, CauseKind::Slept) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
+        _ => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+    }
 }
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.

@@ -69,6 +69,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         }
         CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
+        CauseKind::Stopped => say!(CAUSE_STOPPED, who = who, label = label, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
         CauseKind::Outside
         | CauseKind::Kernel

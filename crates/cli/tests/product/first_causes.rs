@@ -4,12 +4,15 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, needs_program, needs_recording, number, text};
+use crate::python::some_interpreter;
+use crate::recording::{Recording, Running, collect, needs_program, needs_recording, number, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -19,6 +22,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::rust_closures", rust_closures),
         Case::new("first_causes::java_barrier", java_barrier),
         Case::new("first_causes::node_timers", node_timers),
+        Case::new("first_causes::standstill", standstill),
+        Case::new("first_causes::attached_pool", attached_pool),
+        Case::new("first_causes::stopped", stopped),
     ]
 }
 
@@ -220,4 +226,68 @@ fn node_timers() -> Result<()> {
     let program = "let last = Promise.resolve(); for (let i = 0; i < 40; i++) last = last.then(() => new Promise(done => setTimeout(done, 50)));";
     let recording = Recording::of(&[], &[&node, "-e", program])?;
     expect_first(&recording, "timed-out", 1.5, &["timer of its own"])
+}
+
+const LOST_NOTIFICATION: &str = "
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+static std::mutex lock; static std::condition_variable ready;
+static void wait_until_ready() { usleep(50000); std::unique_lock<std::mutex> hold(lock); ready.wait(hold); }
+int main() { std::thread waiting(wait_until_ready); ready.notify_all(); waiting.join(); }
+";
+
+/// What is recorded of a program that runs already, in two seconds.
+fn attached(program: &mut Command) -> Result<Recording> {
+    let running = Running::start(program)?;
+    std::thread::sleep(Duration::from_millis(500));
+    let folder = TempDir::new()?;
+    let pid = running.pid().to_string();
+    let dwell = Running::start(&mut collect(folder.path(), &["--target-pid", &pid, "--duration", "2"], &[]))?;
+    let output = dwell.finish()?;
+    running.signal(Signal::KILL)?;
+    Recording::in_folder(folder, output)
+}
+
+/// A notification that came before the wait: nobody is left who could wake the program.
+fn standstill() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = compiled("g++", &["-g", "-O1", "-pthread"], "lost.cpp", LOST_NOTIFICATION, folder.path())?;
+    let recording = attached(&mut Command::new(app))?;
+    expect_first(&recording, "standstill", 0.0, &["2 threads wait for one another", "wait_until_ready", "notification"])
+}
+
+const POOL: &str = "
+import asyncio, time
+def parse_document(): time.sleep(0.3)
+async def main():
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.gather(*[loop.run_in_executor(None, parse_document) for _ in range(40)])
+asyncio.run(main())
+";
+
+/// Nobody saw who spoke first, but the workers have work all the time, and the loop waits for them.
+fn attached_pool() -> Result<()> {
+    needs_recording()?;
+    let python = some_interpreter()?;
+    let recording = attached(Command::new(python).args(["-c", POOL]))?;
+    expect_first(&recording, "slept", 1.0, &["parse_document"])
+}
+
+/// Who is stopped by a signal is not held up by what the one does who stopped it.
+fn stopped() -> Result<()> {
+    needs_recording()?;
+    let python = some_interpreter()?.display().to_string();
+    let script = format!(
+        "{python} -c 'import time
+while True: print(1, flush=True); time.sleep(0.05)' > >(cat >/dev/null) & worker=$!; sleep 0.3; kill -STOP $worker; sleep 1.5; kill -CONT $worker; sleep 0.2; kill $worker"
+    );
+    let recording = Recording::of(&[], &["bash", "-c", &script])?;
+    let rows = recording.rows(&["explain"])?;
+    let told = rows.iter().find(|row| text(row, "kind") == "stopped").with_context(|| format!("{rows:?}"))?;
+    ensure!(told.to_string().contains("SIGSTOP from bash"), "{told}");
+    Ok(())
 }

@@ -177,20 +177,52 @@ impl<'n, 't> Classes<'n, 't> {
         kind == ObjectType::Sleep && self.asked_from_outside.contains(&(self.role_of)(thread))
     }
 
-    /// Roles whose waits for questions ended from outside often enough.
+    /// Roles whose waits for questions ended from outside often enough, and those to which these hand what they were asked.
     fn find_asked_from_outside(&mut self) {
-        let mut questions: HashMap<RoleId, u64> = HashMap::new();
-        for (number, key) in self.trace.events().keys.iter().enumerate() {
-            let from_outside =
-                matches!(WakerKind::from_code(key.waker_kind()), WakerKind::Network | WakerKind::OtherThread);
-            let is_idle = matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
-            let is_asked = from_outside && is_idle && listens(self.name(key));
-            if let Some(thread) = key.thread().get().filter(|_| is_asked) {
-                *questions.entry((self.role_of)(thread)).or_default() += self.dialogues.waits(number);
+        let from_outside = |_: &Self, key: &EventKey| {
+            let kind = WakerKind::from_code(key.waker_kind());
+            matches!(kind, WakerKind::Network | WakerKind::OtherThread)
+        };
+        let questions = |classes: &Self, key: &EventKey| listens(classes.name(key)) && from_outside(classes, key);
+        self.asked_from_outside = self.given_work(&questions);
+        let handed_on = |classes: &Self, key: &EventKey| {
+            waker_of(key).is_some_and(|waker| classes.asked_from_outside.contains(&(classes.role_of)(waker)))
+        };
+        let workers = self.given_work(&handed_on);
+        let answering = self.answering_loops();
+        self.asked_from_outside.extend(workers.into_iter().chain(answering));
+    }
+
+    /// Roles that tell an event loop which is asked from outside that something is done: workers that are never without work are never
+    /// seen to be given any.
+    fn answering_loops(&self) -> HashSet<RoleId> {
+        let processes = &self.trace.threads.process;
+        let mut answers: HashMap<RoleId, u64> = HashMap::new();
+        for (number, key) in
+            self.trace.events().keys.iter().enumerate().filter(|(_, key)| is_of_event_loop(key.syscall()))
+        {
+            let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { continue };
+            let (role, of_waker) = ((self.role_of)(thread), (self.role_of)(waker));
+            let is_within = processes.get(thread) == processes.get(waker) && role != of_waker;
+            if is_within && self.asked_from_outside.contains(&role) {
+                *answers.entry(of_waker).or_default() += self.dialogues.waits(number);
             }
         }
-        questions.retain(|_, count| *count >= USUAL);
-        self.asked_from_outside = questions.into_keys().collect();
+        answers.retain(|_, count| *count >= USUAL);
+        answers.into_keys().collect()
+    }
+
+    /// Roles whose idle waits, of those keys that `is_given` chooses, are many enough.
+    fn given_work(&self, is_given: &dyn Fn(&Self, &EventKey) -> bool) -> HashSet<RoleId> {
+        let mut given: HashMap<RoleId, u64> = HashMap::new();
+        for (number, key) in self.trace.events().keys.iter().enumerate() {
+            let is_idle = matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
+            if let Some(thread) = key.thread().get().filter(|_| is_idle && is_given(self, key)) {
+                *given.entry((self.role_of)(thread)).or_default() += self.dialogues.waits(number);
+            }
+        }
+        given.retain(|_, count| *count >= USUAL);
+        given.into_keys().collect()
     }
 
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for

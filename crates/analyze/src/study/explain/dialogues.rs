@@ -14,6 +14,7 @@ use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
 use crate::study::explain::turns::by_turns;
+use crate::study::explain::workloads::Workloads;
 
 /// Runs of threads after a wait that are kept for each role, object and place, at most.
 const RUNS: usize = 512;
@@ -99,6 +100,7 @@ pub struct Dialogues<'n> {
     /// How many waits each key has.
     waits: Vec<u64>,
     found_work: HashMap<WaitAt, bool>,
+    workloads: Workloads,
 }
 
 fn earlier<K: std::hash::Hash + Eq>(times: &mut HashMap<K, u64>, key: K, time: u64) {
@@ -125,6 +127,7 @@ impl<'n> Dialogues<'n> {
             peers: BTreeSet::new(),
             waits: Vec::new(),
             found_work: HashMap::new(),
+            workloads: Workloads::new(trace, role_of),
         };
         for (thread, program) in dialogues.programs.iter().enumerate() {
             dialogues.program_of_role.entry(role_of(thread)).or_insert(*program);
@@ -272,7 +275,9 @@ impl<'n> Dialogues<'n> {
             Some(asked) => before(Some(asked), self.answered.get(&(thread, role))),
             None => before(of_roles.0, of_roles.1),
         };
-        self.connected_first(thread, role).unwrap_or(spoke_first)
+        // Of those who were there before nobody heard the first word.
+        let asks = || self.workloads.asks(thread, own, role);
+        self.connected_first(thread, role).or_else(asks).unwrap_or(spoke_first)
     }
 
     /// Whether the thread's program spoke first to the role's, by connecting to it; none where both are one program, one started

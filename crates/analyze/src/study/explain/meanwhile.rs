@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectType, StackId};
+use dwell_model::{ObjectType, Outcome, StackId};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -17,6 +17,8 @@ const POLLS: usize = 10;
 const POLL_NS: u64 = 100_000_000;
 /// Sleeps of others must be so many times longer to be told.
 const LONGER: u64 = 2;
+/// Part of the recording that a sleep takes at most: who sleeps through all of it does nothing for anybody.
+const WHOLE: f64 = 0.9;
 /// Part of the waits' time that one thing must have taken to be told.
 const SHARE: f64 = 0.5;
 /// Rows from which on nobody waits for this answer.
@@ -42,6 +44,8 @@ type Doings = BTreeMap<(RoleId, bool, PlaceId), Vec<(u64, u64)>>;
 struct Waits {
     thread: usize,
     spans: Vec<(u64, u64)>,
+    /// Its other waits that somebody ended: by these it is given what it then sleeps for.
+    given: usize,
 }
 
 impl Waits {
@@ -55,7 +59,7 @@ impl Waits {
 
     /// Whether they are sleeps of a loop.
     fn are_polls(&self) -> bool {
-        self.spans.len() >= POLLS && self.mean_ns() <= POLL_NS
+        self.spans.len() >= POLLS && self.mean_ns() <= POLL_NS && 2 * self.given < self.spans.len()
     }
 }
 
@@ -87,7 +91,10 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let (from, to) = span;
                 let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
                 index.split_running(thread, run, &mut |piece| {
-                    add(false, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                    // A goroutine that stays in a call without a sample runs nothing.
+                    if piece.stack.is_some() {
+                        add(false, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                    }
                 });
             }
             (Activity::Waiting, Some(row)) => {
@@ -95,7 +102,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let place = names.place_of(key.stack());
                 let waits_too =
                     (names.role_of(thread), place) == (cause.role, cause.place) || span.1 - span.0 < least_ns;
-                if object_type(trace, key.object()) == ObjectType::Sleep && !waits_too {
+                let is_whole = (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
+                if object_type(trace, key.object()) == ObjectType::Sleep && !waits_too && !is_whole {
                     add(true, place, span);
                 }
             }
@@ -108,6 +116,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
 /// The waits of the thread that waited most at the cause's place.
 fn longest_waits(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Waits> {
     let mut of_thread: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut given: BTreeMap<usize, usize> = BTreeMap::new();
     let events = trace.events();
     let is_of_role = |thread: &usize| names.role_of(*thread) == cause.role;
     let threads: Vec<usize> = (0..trace.threads.tid.len()).filter(is_of_role).collect();
@@ -115,13 +124,18 @@ fn longest_waits(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
         for row in events.off_cpu.of(thread) {
             let key = events.off_cpu_key(row);
             let sleeps = object_type(trace, key.object()) == ObjectType::Sleep;
+            let is_given = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some() && !sleeps;
+            *given.entry(thread).or_default() += usize::from(is_given && events.off_cpu.wait_ns(row) > 0);
             if sleeps == (cause.kind == CauseKind::Slept) && names.place_of(key.stack()) == cause.place {
                 let (from, to) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
                 of_thread.entry(thread).or_default().extend((from < to).then_some((from, to)));
             }
         }
     }
-    let waits = of_thread.into_iter().map(|(thread, spans)| Waits { thread, spans });
+    let waits = of_thread.into_iter().map(|(thread, spans)| {
+        let given = given.get(&thread).copied().unwrap_or(0);
+        Waits { thread, spans, given }
+    });
     waits.filter(|waits| !waits.spans.is_empty()).max_by_key(Waits::length_ns)
 }
 

@@ -37,6 +37,7 @@ mod roots;
 mod run_queue;
 mod scripts;
 mod sleeps;
+mod standstill;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ mod wait_parts;
 mod waiters;
 mod waiting_calls;
 mod walk;
+mod workloads;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -68,6 +70,8 @@ pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
 pub use self::sleeps::sleep_within;
+pub use self::standstill::Standstill;
+use self::standstill::standstill;
 pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, is_within_machine};
 use self::wait_parts::{Wait, WaitPart};
 use self::waiters::Waiters;
@@ -106,6 +110,8 @@ pub struct Explanation<'f, 't> {
     pub run_queue: RunQueue,
     /// The waits of each deadlock, each for a lock that the next one's thread has.
     pub deadlocks: Vec<Vec<Link>>,
+    /// That the program stood still at the end of the recording, without a deadlock.
+    pub standstill: Option<Standstill>,
     /// Steps of the walk: its work.
     #[cfg(test)]
     pub steps: u64,
@@ -154,10 +160,9 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         };
         root.filter(|_| is_selected)
     };
-    let mut demand_ns = 0u64;
+    let (mut demand_ns, mut path_ns) = (0u64, 0);
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let path = path(fold);
-    let mut path_ns = 0;
     let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
     for part in windows.parts().iter().rev() {
         if let Some((thread, from, to)) = path {
@@ -185,10 +190,11 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     #[cfg(test)]
     let steps = found.steps;
     let expected = expected(&names, &classes, &found);
-    let causes = causes(fold, path_ns, &mut names, (&chains, found));
+    let deadlocks = deadlocks(trace, &mut names);
     Explanation {
-        causes,
-        deadlocks: deadlocks(trace, &mut names),
+        causes: causes(fold, path_ns, &mut names, (&chains, found)),
+        standstill: standstill(trace, &mut names).filter(|_| deadlocks.is_empty()),
+        deadlocks,
         names,
         accounts,
         demand_ns,
@@ -242,9 +248,11 @@ fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, cau
 fn expected(names: &Names<'_, '_>, classes: &Classes<'_, '_>, found: &FoundCauses) -> HashMap<(RoleId, u32), RoleId> {
     let timed_out = found.causes.iter().filter(|cause| cause.kind == CauseKind::TimedOut);
     let by = |cause: &Cause| {
-        let enders = classes.dialogues().enders(cause.role, names.object(cause.label)?)?;
-        let (role, _) = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)))?;
-        Some(((cause.role, cause.label), *role))
+        let (dialogues, object) = (classes.dialogues(), names.object(cause.label)?);
+        let enders = dialogues.enders(cause.role, object)?;
+        let (role, answers) = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)))?;
+        // Who answers one of ten does not usually answer.
+        (*answers >= dialogues.time_outs(cause.role, object)).then_some(((cause.role, cause.label), *role))
     };
     timed_out.filter_map(by).collect()
 }

@@ -52,6 +52,8 @@ pub enum Contention {
     Gil,
     /// They meet there.
     Barrier,
+    /// The first of them makes it, and the others wait for that.
+    Once,
     /// They take turns, by an object that is no lock.
     Turns,
     /// The kernel's lock of the program's address space.
@@ -237,6 +239,7 @@ impl<'f, 't> Names<'f, 't> {
             Some(ObjectType::Gil) => Contention::Gil,
             Some(ObjectType::KernelLock) if self.label(label).ends_with(MMAP_LOCK) => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
+            Some(ObjectType::Once) => Contention::Once,
             Some(kind) if is_needed(kind) || kind == ObjectType::Futex || kind == ObjectType::JvmMonitor => {
                 Contention::Lock
             }

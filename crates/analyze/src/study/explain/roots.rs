@@ -48,7 +48,7 @@ pub struct RootCause {
 impl RootCause {
     /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
-        let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns / MUCH_LONGER;
+        let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns.max(self.served_ns) / MUCH_LONGER;
         self.wait_ns == 0 || self.cause.no_work || hardly
     }
 

@@ -76,6 +76,8 @@ pub enum CauseKind {
     Ended,
     /// Threads waited for one another.
     Circle,
+    /// A signal or a debugger stopped it.
+    Stopped,
 }
 
 impl CauseKind {
@@ -100,6 +102,7 @@ impl CauseKind {
             Self::Unborn => "unborn",
             Self::Ended => "ended",
             Self::Circle => "circle",
+            Self::Stopped => "stopped",
         }
     }
 

@@ -8,18 +8,19 @@
 //! the rows, however many ask (two steps a row), but for locks that are handed on through a queue: a step for each hand-over
 //! that a wait sees.
 
+mod booking;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use dwell_model::{ObjectType, Outcome, StackId};
+use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 use dwell_work::stop;
-use smallvec::SmallVec;
 
 use crate::study::explain::askers::{Asked, Askers, Open};
 use crate::study::explain::cause_pieces::CausePieces;
-use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
+use crate::study::explain::chains::{Chains, Idleness, PATH};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::collections::Collections;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
@@ -31,10 +32,9 @@ use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
-use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
+use crate::study::explain::terms::{CauseKind, WaitClass};
 use crate::study::explain::wait_parts::{Wait, WaitPart};
-use crate::study::intervals::Activity;
-use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
+use crate::study::thread_index::{Reached, ThreadIndex};
 
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
@@ -333,6 +333,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             let kind = if is_own { CauseKind::Slept } else { CauseKind::Timer };
             return self.book(&askers, (kind, thread), row, (from, to));
         }
+        if kind == ObjectType::Signal && self.classes.of(thread, row, key) == WaitClass::Demand {
+            return self.book(&askers, (CauseKind::Stopped, thread), row, (from, to));
+        }
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
         let (mut waker, mut holder) = (ender, facts.holder);
@@ -391,7 +394,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     /// The thread that ended the wait of a row: where that ended by its time-out and went on, the one that ended it then.
     fn ender(&mut self, thread: usize, row: usize, key: u32) -> Option<usize> {
         let facts = self.facts(key);
-        if facts.outcome != Outcome::TimedOut || self.classes.of(thread, row, key) == WaitClass::GivenUp {
+        // A signal that nobody sent breaks a wait off that goes on.
+        let goes_on =
+            facts.outcome == Outcome::TimedOut || facts.outcome == Outcome::Interrupted && facts.waker.is_none();
+        if !goes_on || self.classes.of(thread, row, key) == WaitClass::GivenUp {
             return facts.waker;
         }
         match self.classes.ended_by(thread, row) {
@@ -426,75 +432,5 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
         let before = first.checked_sub(1).filter(|before| *before >= all.start).map(|before| rows.end_ns(before));
         before.filter(|ran| *ran > began).map_or(from, |ran| ran.clamp(from, to))
-    }
-
-    fn running(&mut self, thread: usize, from: u64, to: u64, askers: &Askers) {
-        if from >= to {
-            return;
-        }
-        let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
-        let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
-        self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
-            pieces.push((piece.from, piece.to, piece.stack));
-        });
-        for (from, to, stack) in pieces {
-            let (role, (place, collects)) = (self.names.role_of(thread), self.names.run_place_of(stack));
-            // A collection is one thing, whatever it does at the time.
-            let (kind, place) = if collects { (CauseKind::Collected, NOTHING) } else { (CauseKind::Ran, place) };
-            let cause = Cause { kind, role, label: NOTHING, place, behind: NOTHING, no_work: false };
-            self.count(askers, (thread, cause), stack, (from, to));
-        }
-    }
-
-    fn run_queue(&mut self, thread: usize, cpu: u16, (from, to): (u64, u64), askers: &Askers) {
-        if from >= to {
-            return;
-        }
-        // A fiber is on no CPU of its own: what its runtime ran instead, its collector did.
-        let is_fiber = thread < self.trace.fiber_threads;
-        if is_fiber && self.collections.of(self.trace, &self.index, self.names).are_most_of((from, to)) {
-            return self.book_here(askers, (CauseKind::Collected, thread), (from, to));
-        }
-        let ran = self.cpus.most(cpu, (from, to), &mut self.last_looks);
-        let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
-        let role = self.names.role_of(thread);
-        let cause = Cause { kind: CauseKind::RunQueue, role, label: NOTHING, place: NOTHING, behind, no_work: false };
-        self.count(askers, (thread, cause), StackId::NONE, (from, to));
-    }
-
-    fn book_here(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), span: (u64, u64)) {
-        let role = self.names.role_of(thread);
-        let cause = Cause { kind, role, label: NOTHING, place: NOTHING, behind: NOTHING, no_work: false };
-        self.count(askers, (thread, cause), StackId::NONE, span);
-    }
-
-    /// Books a part of the wait of a row.
-    fn book(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), row: usize, span: (u64, u64)) {
-        let key = self.rows.row(thread, row).key;
-        let link = self.facts(key).link;
-        let label = if kind == CauseKind::Slept { NOTHING } else { link.label };
-        let cause = Cause { kind, role: link.role, label, place: link.place, behind: NOTHING, no_work: false };
-        self.count(askers, (thread, cause), self.trace.events().key(key).stack(), span);
-    }
-
-    fn count(&mut self, askers: &Askers, (thread, cause): (usize, Cause), stack: StackId, (from, to): (u64, u64)) {
-        if from >= to || askers.is_empty() {
-            return;
-        }
-        if let Some(pieces) = &mut self.pieces {
-            pieces.add_piece(thread, (from, to), cause);
-        }
-        let mut numbers = [None; 2];
-        for (node, weight) in askers.iter() {
-            let of = self.chains.node(node);
-            let no_work = of.idle.has_no_work(cause.kind);
-            let number = *numbers[usize::from(no_work)]
-                .get_or_insert_with(|| self.found.number(Cause { no_work, ..cause }, stack));
-            let sum = self.found.waits_ns.entry((node, number)).or_default();
-            *sum = sum.saturating_add(weight.saturating_mul(to - from));
-            if of.root == WAITS {
-                self.found.span(number, (from, to));
-            }
-        }
     }
 }

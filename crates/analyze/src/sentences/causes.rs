@@ -1,0 +1,189 @@
+//! What is said of root causes, and what to do about them.
+
+use dwell_view::SentenceDef;
+
+sentence_table! {
+    CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",
+        "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
+        "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_QUEUED_BEHIND = "cause-queued-behind", "{who} was in the run queue behind {behind}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {behind} の後ろで実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_TIMED_OUT = "cause-timed-out", "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_IO_QUOTA = "cause-io-quota",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ち、コントロールグループの I/O クォータに抑えられていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_MEMORY_LIMIT = "cause-memory-limit",
+        "{who} waited for {label} in {place}, at the memory limit of its control group: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits, in {wall} of time.",
+        "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
+        "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has, the last for what the first has: explains {wait} of waits, in {wall} of time.",
+        "デッドロック: {threads} 個のスレッドが、次のスレッド (最後のスレッドは最初のスレッド) の持つものを最後まで待っています。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_STANDSTILL = "cause-standstill", "The program stands still: {threads} {threads|thread waits|threads wait} for one another for {wall}, and nobody is left who could wake them: {waits}.",
+        "プログラムが停止しています: {threads} 個のスレッドが {wall} の間互いを待っており、起こせるスレッドが残っていません: {waits}。";
+    CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits, in {wall} of time.",
+        "{who} は停止していました ({label})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
+        "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
+        "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
+        "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
+        "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
+    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
+        "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_QUOTA = "cause-quota", "The CPU quota of {group} was used up: {wait} in run queues until the next period, in {wall} of time.",
+        "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。";
+    END_TIMED_OUT = "end-timed-out",
+        "{who} waited for {label} until its time-out in {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。";
+    END_LOOP_TIMER = "end-loop-timer",
+        "{who} waited in its event loop for a timer of its own in {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。プログラムの終了はこれを待っていました。";
+    END_AWAITED = "end-awaited",
+        "{who} waited for {label} in {place}, ended by {by}, for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。プログラムの終了はこれを待っていました。";
+    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
+    END_IO_QUOTA = "end-io-quota",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、コントロールグループの I/O クォータに抑えられていました。";
+    END_MEMORY_LIMIT = "end-memory-limit",
+        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
+    CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
+    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+        "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
+    CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
+    MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
+    MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
+    CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
+    QUEUED_WAITS = "queued-waits", "Waits of {wait} are because of that, most of them: {chain}.",
+        "これによる待機は {wait} で、最も長いのは: {chain}。";
+    ADVICE_CPUS_TAKEN = "advice-cpus-taken",
+        "Measure again on a quiet machine. Where the neighbours stay: give the program CPUs of its own (taskset, a cpuset, CPU requests), or lower the others' weight (nice, cpu.weight, SCHED_IDLE).",
+        "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。";
+    ADVICE_CPU_QUOTA = "advice-cpu-quota",
+        "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or start no more threads than the quota has CPUs (GOMAXPROCS, -XX:ActiveProcessorCount, OMP_NUM_THREADS).",
+        "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッドをクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。";
+    ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
+        "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
+        "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+    ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
+        "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
+    ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
+    ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
+        "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
+        "Others wait meanwhile: sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
+        "その間、他のスレッドが待っています。スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
+    ADVICE_HEAP_LOCK = "advice-heap-lock",
+        "All threads share one heap of malloc: allocate less where they run side by side (keep and reuse memory), allow more arenas (MALLOC_ARENA_MAX), or use an allocator with a cache for each thread (jemalloc, mimalloc, tcmalloc).",
+        "すべてのスレッドが malloc の 1 つのヒープを共有しています。並行する処理での割り当てを減らす (再利用)、アリーナを増やす (MALLOC_ARENA_MAX)、またはスレッドごとのキャッシュを持つアロケーター (jemalloc、mimalloc、tcmalloc) を使ってください。";
+    ADVICE_TIME_ZONE_LOCK = "advice-time-zone-lock",
+        "localtime_r, mktime and strftime take one lock of the process: convert times once, keep them in UTC (gmtime_r takes none), or use a library of time zones that has no such lock.",
+        "localtime_r、mktime、strftime はプロセスに 1 つのロックを取ります。時刻の変換を減らす、UTC のまま保持する (gmtime_r はロックを取りません)、またはこのロックのないライブラリーを使ってください。";
+    ADVICE_STREAM_LOCK = "advice-stream-lock",
+        "All threads write to or read from one stream of stdio, one at a time: gather lines and hand them over at once, or let one thread write for all.",
+        "すべてのスレッドが 1 つの stdio ストリームを交替で使っています。行をまとめて渡すか、1 つのスレッドに書かせてください。";
+    ADVICE_WAITED_UNDER_LOCK = "advice-waited-under-lock", "Do not wait while others need {label}: take the call out of the locked region, or release it before.",
+        "他のスレッドが {label} を必要とする間は待機しないでください。呼び出しをロック区間から出すか、その前に解放します。";
+    ADVICE_RAN_UNDER_LOCK = "advice-ran-under-lock", "Do less while holding {label}: move this work out of it, or split the lock.",
+        "{label} を保持している間の処理を減らすか、ロックを分割してください。";
+    ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
+        "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_ADDRESS_SPACE = "advice-address-space",
+        "All threads of a process share the kernel's lock of its address space: map, unmap and touch new memory less often (keep and reuse it, larger pieces, huge pages), or use processes.",
+        "プロセスのすべてのスレッドは、アドレス空間のカーネル・ロックを共有します。メモリーのマップ、アンマップ、新しいページへのアクセスを減らす (再利用、大きな単位、ヒュージページ) か、プロセスを分けてください。";
+    ADVICE_FULL = "advice-full", "Its reader does not keep up with {label}: make it faster or read more at once, write less, or let writers go on (a larger buffer, another thread).",
+        "{label} の読み手が追いついていません。読み手を速くするか一度に多く読む、書き込みを減らす、または書き手を待たせない (大きなバッファー、別スレッド) ようにしてください。";
+    ADVICE_GIL = "advice-gil",
+        "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
+        "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
+    ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, do not wait in it, or let more of them in at once.",
+        "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
+    ADVICE_PERMITS = "advice-permits", "Only a few at a time get past {label}: let more in at once (a larger pool), ask for less, or make {place} faster.",
+        "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
+    ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
+        "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
+        "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。";
+    ADVICE_STANDSTILL = "advice-standstill", "Look for a notification that came before the wait, a lock that was not released, a queue that nobody closes, a task that was never marked as done, or workers that wait for work which only they could do.",
+        "待機より前に行われた通知、解放されていないロック、閉じられていないキュー、完了として記録されていないタスク、自分たちにしかできない作業を待つワーカーを探してください。";
+    ADVICE_STOPPED = "advice-stopped", "Find out who stops it: job control of a shell, a debugger, a supervisor.", "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。";
+    ADVICE_ONCE = "advice-once", "Do it earlier, at the start or in the background, or make it faster: all who need {label} wait for the first.",
+        "{label} を必要とするすべてのスレッドが最初の 1 つを待ちます。開始時やバックグラウンドで先に行うか、速くしてください。";
+    ADVICE_LOCK_UNFINISHED = "advice-lock-unfinished", "Whoever has {label} did not give it back: look for a thread that waits itself while it has it (a deadlock), that ended or returned without releasing it, or that works for so long.",
+        "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。";
+    ADVICE_COLLECTED = "advice-collected",
+        "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
+        "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
+    ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
+        "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
+    ADVICE_FEW_AT_A_TIME = "advice-few-at-a-time",
+        "Only {count} of {who} {count|works|work} at a time, while {waiters} wait on average: raise what lets no more in (a limit of connections, a pool, one worker), or make {place} faster.",
+        "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。";
+    ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、プログラムに CPU を増やしてください。";
+    ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
+        "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
+    ADVICE_QUEUED_FIBERS = "advice-queued-fibers",
+        "It was ready, and the runtime ran others: compute in fewer goroutines at once, or let more run (GOMAXPROCS, or the CPU limit that it follows).",
+        "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
+    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: `dwell report explain` has the account of the run queue.",
+        "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
+    ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
+        "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
+        "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
+    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
+        "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
+        "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
+    ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",
+        "タイムアウトまで誰も待機を終わらせませんでした。必要なときにスレッドを起こすか、タイムアウトを短くしてください。";
+    ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",
+        "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
+    ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
+        "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_KERNEL = "advice-kernel", "The kernel did that in a thread of its own (write-back, RCU, a driver): do what it waits for less often.",
+        "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。";
+    ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
+        "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
+    ADVICE_HELD_BACK = "advice-held-back",
+        "Both ends are on this machine. Where these waits last 40 ms or more each, TCP holds small pieces back (Nagle's algorithm, delayed ACKs): send a message at once, or set TCP_NODELAY. `dwell collect threading --analyze threading,sockets` tells.",
+        "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。";
+    ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
+        "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
+    ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",
+        "デバイスを待つ回数を減らしてください。一度に多く書き込む、複数のコミットで同期を共有する、またはより速いデバイスを使ってください。";
+    ADVICE_IO_QUOTA = "advice-io-quota",
+        "The device is not what is slow: raise the quota (io.max, docker's --device-read-bps and --device-write-bps), or read and write less.",
+        "遅いのはデバイスではありません。クォータを上げる (io.max、docker の --device-read-bps と --device-write-bps) か、読み書きを減らしてください。";
+    ADVICE_MEMORY_LIMIT = "advice-memory-limit",
+        "The group is full, so that each page that is read throws out another one: raise the limit (memory.max, memory.high, docker's --memory), or use less memory at a time.",
+        "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。";
+    ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
+        "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
+    ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
+        "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
+    ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
+        "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
+    ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it.",
+        "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。";
+}

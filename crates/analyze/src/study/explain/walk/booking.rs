@@ -1,0 +1,88 @@
+//! What the walk finds, put to the waits that asked for it.
+
+use dwell_model::StackId;
+use smallvec::SmallVec;
+
+use super::WaitWalk;
+use crate::study::explain::askers::Askers;
+use crate::study::explain::chains::WAITS;
+use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId};
+use crate::study::intervals::Activity;
+use crate::study::thread_index::ThreadPiece;
+
+impl WaitWalk<'_, '_, '_> {
+    /// What a thread ran.
+    pub(super) fn running(&mut self, thread: usize, from: u64, to: u64, askers: &Askers) {
+        if from >= to {
+            return;
+        }
+        let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+        let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
+        self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
+            pieces.push((piece.from, piece.to, piece.stack));
+        });
+        for (from, to, stack) in pieces {
+            let (role, (place, collects)) = (self.names.role_of(thread), self.names.run_place_of(stack));
+            // A collection is one thing, whatever it does at the time.
+            let (kind, place) = if collects { (CauseKind::Collected, NOTHING) } else { (CauseKind::Ran, place) };
+            let cause = Cause { kind, role, label: NOTHING, place, behind: NOTHING, no_work: false };
+            self.count(askers, (thread, cause), stack, (from, to));
+        }
+    }
+
+    /// Its stay in a run queue.
+    pub(super) fn run_queue(&mut self, thread: usize, cpu: u16, (from, to): (u64, u64), askers: &Askers) {
+        if from >= to {
+            return;
+        }
+        // A fiber is on no CPU of its own: what its runtime ran instead, its collector did.
+        let is_fiber = thread < self.trace.fiber_threads;
+        if is_fiber && self.collections.of(self.trace, &self.index, self.names).are_most_of((from, to)) {
+            return self.book_here(askers, (CauseKind::Collected, thread), (from, to));
+        }
+        let ran = self.cpus.most(cpu, (from, to), &mut self.last_looks);
+        let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
+        let role = self.names.role_of(thread);
+        let cause = Cause { kind: CauseKind::RunQueue, role, label: NOTHING, place: NOTHING, behind, no_work: false };
+        self.count(askers, (thread, cause), StackId::NONE, (from, to));
+    }
+
+    /// What it did without a wait of its own.
+    pub(super) fn book_here(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), span: (u64, u64)) {
+        let role = self.names.role_of(thread);
+        let cause = Cause { kind, role, label: NOTHING, place: NOTHING, behind: NOTHING, no_work: false };
+        self.count(askers, (thread, cause), StackId::NONE, span);
+    }
+
+    /// Books a part of the wait of a row.
+    pub(super) fn book(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), row: usize, span: (u64, u64)) {
+        let key = self.rows.row(thread, row).key;
+        let link = self.facts(key).link;
+        let label = if kind == CauseKind::Slept { NOTHING } else { link.label };
+        // Whoever is stopped does nothing, wherever it is.
+        let place = if kind == CauseKind::Stopped { NOTHING } else { link.place };
+        let cause = Cause { kind, role: link.role, label, place, behind: NOTHING, no_work: false };
+        self.count(askers, (thread, cause), self.trace.events().key(key).stack(), span);
+    }
+
+    fn count(&mut self, askers: &Askers, (thread, cause): (usize, Cause), stack: StackId, (from, to): (u64, u64)) {
+        if from >= to || askers.is_empty() {
+            return;
+        }
+        if let Some(pieces) = &mut self.pieces {
+            pieces.add_piece(thread, (from, to), cause);
+        }
+        let mut numbers = [None; 2];
+        for (node, weight) in askers.iter() {
+            let of = self.chains.node(node);
+            let no_work = of.idle.has_no_work(cause.kind);
+            let number = *numbers[usize::from(no_work)]
+                .get_or_insert_with(|| self.found.number(Cause { no_work, ..cause }, stack));
+            let sum = self.found.waits_ns.entry((node, number)).or_default();
+            *sum = sum.saturating_add(weight.saturating_mul(to - from));
+            if of.root == WAITS {
+                self.found.span(number, (from, to));
+            }
+        }
+    }
+}

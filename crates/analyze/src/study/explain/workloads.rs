@@ -1,0 +1,74 @@
+//! How much work each role had: what tells a client from its server where both were there before the recording began, so that nobody
+//! saw who spoke first. Who waits for others that always have something to do waits for them; who waits for others that wait
+//! themselves has nothing to do.
+
+use std::collections::{BTreeSet, HashMap};
+
+use dwell_store::Trace;
+
+use crate::stacks::object::object_type;
+use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
+
+/// Part of their lives from which on threads mostly have work.
+const MOSTLY: f64 = 0.5;
+
+/// The part of its life in which each role that was there at the begin did not wait for others to give it something.
+pub struct Workloads {
+    of_role: HashMap<RoleId, f64>,
+    /// Threads that began with the recording or before.
+    were_there: BTreeSet<usize>,
+}
+
+impl Workloads {
+    /// Those of a trace: one pass over its rows, where any thread was there before.
+    pub fn new(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
+        let (threads, manifest) = (&trace.threads, &trace.manifest);
+        // A made-up result without a source is of a whole life.
+        let attached = manifest.command.is_empty() && !manifest.source.is_empty();
+        let was_there = |thread: &usize| attached && threads.start_ns[*thread] == 0;
+        let were_there: BTreeSet<usize> = (0..threads.tid.len()).filter(was_there).collect();
+        let mut lives: HashMap<RoleId, (u64, u64)> = HashMap::new();
+        let events = trace.events();
+        let waits_for_others = |key: u32| {
+            let key = events.key(key);
+            hands_over(object_type(trace, key.object())) || is_of_event_loop(key.syscall())
+        };
+        let for_others: Vec<bool> = (0..events.keys.len()).map(|key| waits_for_others(key as u32)).collect();
+        for &thread in &were_there {
+            let (life, without_work) = lives.entry(role_of(thread)).or_default();
+            *life += threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+            events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+                *without_work += if for_others[key as usize] { times.wait_ns } else { 0 };
+            });
+        }
+        let share = |(life, without_work): (u64, u64)| 1.0 - without_work as f64 / life.max(1) as f64;
+        Self { of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(), were_there }
+    }
+
+    /// Whether a thread that was there asks the role, which was there, too: that one mostly has work, and more than the thread's own
+    /// has; none where either came later.
+    pub fn asks(&self, thread: usize, own: RoleId, role: RoleId) -> Option<bool> {
+        let (own, other) = (self.of_role.get(&own)?, self.of_role.get(&role)?);
+        self.were_there.contains(&thread).then_some(*other >= MOSTLY && other > own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::trace_dsl::trace;
+
+    #[test]
+    fn who_waits_for_threads_that_have_work_asks_them() {
+        let mut trace = trace("loop: eeeeeee#ee \npool: #sss#sss##");
+        trace.threads.start_ns.fill(0);
+        trace.manifest.source = "bpf".into();
+        trace.manifest.command.clear();
+        let role_of = |thread: usize| thread as RoleId;
+        let workloads = Workloads::new(&trace, &role_of);
+        assert_eq!(workloads.asks(0, 0, 1), Some(true));
+        assert_eq!(workloads.asks(1, 1, 0), Some(false));
+        trace.threads.start_ns[1] = 5;
+        assert_eq!(Workloads::new(&trace, &role_of).asks(0, 0, 1), None, "it came later");
+    }
+}
