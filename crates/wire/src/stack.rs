@@ -101,7 +101,7 @@ records! {
     /// Where a thread stands whose stack is walked by user space: one that waited before recording began, or one whose
     /// stack the kernel side cannot walk; of the latter a copy of the stack follows, from its stack pointer on. For the
     /// collector, never in a spool.
-    RegistersRecord = record_registers, 176 {
+    RegistersRecord = record_registers, 184 {
         /// `tid`: the thread.
         h: RecordHeader,
         /// Of the stack record to be.
@@ -112,6 +112,8 @@ records! {
         registers: [u64; 16],
         /// nvcsw + nivcsw of the task: unchanged as long as it has not moved.
         switches: u64,
+        /// Base of the thread's local storage, which is what pthread_self gives; 0 = not known.
+        thread_pointer: u64,
         /// Its process.
         tgid: u32,
         /// Of the copy.

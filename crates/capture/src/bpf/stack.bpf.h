@@ -150,6 +150,7 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	set_header(&copy->registers.h, RECORD_STACK_COPY, size, tid_of(task), now);
 	copy->registers.key = mix(mix(space, tid_of(task)), now) | 1ull << 63;
 	copy->registers.switches = 0;
+	copy->registers.thread_pointer = 0;
 	copy->registers.tgid = tgid_of(task);
 	copy->registers.bytes = bytes;
 	return write_record(copy, AT_MOST(size, sizeof(*copy)), STACKS_LOST) ? copy->registers.key : 0;

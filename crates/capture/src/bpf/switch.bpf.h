@@ -134,6 +134,7 @@ static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
 	record.key = mix(mix(task->mm->start_stack, tid_of(task)), now) | 1ull << 63;
 	set_registers(&record, regs);
 	record.switches = task->nvcsw + task->nivcsw;
+	record.thread_pointer = task->thread.fsbase;
 	record.tgid = tgid_of(task);
 	return write_record(&record, sizeof(record), STACKS_LOST) ? record.key : 0;
 }

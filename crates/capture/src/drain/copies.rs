@@ -2,6 +2,7 @@
 
 use super::drained::{EventSink, StackCopy};
 use crate::clock::monotonic_ns;
+use crate::stacks::python::python_stack;
 use crate::stacks::unwinding::Unwinding;
 use crate::stacks::waiting;
 
@@ -15,8 +16,13 @@ const LAST_WALKING_NS: u64 = 1_000_000_000;
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
 pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
     for record in std::mem::take(&mut drained.waiting) {
+        // Before it is asked whether the thread still stands there.
+        let python = unwinding.python_of(record.tgid).and_then(|process| python_stack(&record, process));
         match waiting::stack(&record, unwinding) {
-            Some((stack, frames)) => drained.walked(stack, &frames),
+            Some((stack, frames)) => {
+                python.iter().for_each(|python| drained.walked_python(python));
+                drained.walked(stack, &frames);
+            }
             None => drained.seeded_stacks_lost += 1,
         }
     }

@@ -19,6 +19,7 @@ use crate::output::recorder::Recorder;
 use crate::programs::belongings::Belongings;
 use crate::programs::process_lifetimes::ProcessLifetimes;
 use crate::stacks::lock_owner::lock_owner;
+use crate::stacks::python::PythonStack;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
 use crate::topics::java_code::{JavaCode, JavaWait};
@@ -145,6 +146,13 @@ impl EventSink {
     pub fn walked(&mut self, stack: StackHeader, frames: &[u64]) {
         self.saw(stack.tgid, frames, stack.h.time_ns);
         self.recorder.meta().stack(stack, frames);
+    }
+
+    /// Writes the Python frames of such a stack.
+    pub fn walked_python(&mut self, python: &PythonStack) {
+        let meta = self.recorder.meta();
+        python.functions.iter().for_each(|(code, table)| meta.python_code(*code, table));
+        meta.python_stack(python.header, &python.frames);
     }
 
     /// Takes the registers of a thread, whose stack is walked later.

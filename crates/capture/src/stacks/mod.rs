@@ -3,5 +3,6 @@
 //! It does not name functions, and parses no debug information: the crates resolve and unwind do.
 
 pub mod lock_owner;
+pub mod python;
 pub mod unwinding;
 pub mod waiting;

@@ -14,7 +14,7 @@ use dwell_model::{Notice, losses, notice};
 use dwell_unwind::{
     CallFrames, Code, Mapping as UnwindMapping, Registry, Row, Step, Update, parse_maps, program_files,
 };
-use dwell_wire::{UNWIND_SHARD_SHIFT, UNWIND_SHARDS};
+use dwell_wire::{PythonProcess, UNWIND_SHARD_SHIFT, UNWIND_SHARDS};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
@@ -46,6 +46,8 @@ pub struct Unwinding {
     /// None where all stacks are walked in user space.
     maps: Option<Maps>,
     shards: HashMap<u32, Shard>,
+    /// What is known of each process that runs CPython.
+    python: HashMap<u32, PythonProcess>,
     /// Processes that had no room in a map.
     refused: u64,
     waiting: Vec<UnwindMapping>,
@@ -63,6 +65,7 @@ impl Unwinding {
             registry: Registry::new(UNWIND_SHARDS * SHARD_WORDS as u32),
             maps: None,
             shards: HashMap::new(),
+            python: HashMap::new(),
             refused: 0,
             waiting: Vec::new(),
         }
@@ -201,8 +204,16 @@ impl Unwinding {
         Ok(())
     }
 
+    /// What is known of a process, where it runs CPython.
+    pub fn python_of(&self, tgid: u32) -> Option<&PythonProcess> {
+        self.python.get(&tgid)
+    }
+
     fn write_python(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
         let failed = |source| Error::Bpf { what: "describing an interpreter".into(), source };
+        if let Ok(process) = bytemuck::try_pod_read_unaligned(value) {
+            self.python.insert(tgid, process);
+        }
         let Some(Maps { python, .. }) = &self.maps else { return Ok(()) };
         // A full map means that this process has no Python frames, no more.
         let written = python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
@@ -210,7 +221,8 @@ impl Unwinding {
         python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
     }
 
-    fn forget(&self, tgid: u32) -> libbpf_rs::Result<()> {
+    fn forget(&mut self, tgid: u32) -> libbpf_rs::Result<()> {
+        self.python.remove(&tgid);
         let maps = self.maps.iter().flat_map(|maps| [&maps.processes, &maps.python.processes]);
         for map in maps {
             match map.delete(&tgid.to_ne_bytes()) {

@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
     for minor in VERSIONS {
         cases.push(Case::new(format!("python::calls_3_{minor}"), move || calls(&interpreter(minor)?, minor)));
         cases.push(Case::new(format!("python::primitives_3_{minor}"), move || primitives(&interpreter(minor)?)));
+        cases.push(Case::new(format!("python::hung_3_{minor}"), move || hung(&interpreter(minor)?)));
     }
     let any = |name, check: fn(&Path) -> Result<()>| Case::new(name, move || check(&some_interpreter()?));
     cases.push(Case::new("python::calls_of_the_system", || {
@@ -404,6 +405,40 @@ fn attached(python: &Path) -> Result<()> {
     ensure!(total > 0 && spun * 10 > total * 9, "{spun} of {total} ns in spin");
     let naps = trace.off_cpu.stack.iter().filter(|&&stack| leaf_of(stack) == Some(("main".into(), 9))).count();
     ensure!(naps >= 8, "{naps} naps at their line");
+    Ok(())
+}
+
+const HUNG: &str = "\
+import os, threading, time
+lock = threading.Lock()
+empty, _writer = os.pipe()
+class Client:
+    def fetch_token(self):
+        with lock: return os.read(empty, 1)  # 6
+def handle(n):
+    with lock: return n  # 8
+fetching = threading.Thread(target=Client().fetch_token)
+fetching.start()
+time.sleep(0.2)
+handling = threading.Thread(target=handle, args=(1,))
+handling.start()
+time.sleep(0.2)
+print('ready', flush=True)
+fetching.join()  # 16
+";
+
+/// Attached to threads that never move: each has the functions and lines that it stands in.
+fn hung(python: &Path) -> Result<()> {
+    let trace = read(&attach(python, HUNG)?)?;
+    let mut places: Vec<String> = Vec::new();
+    for &stack in &trace.off_cpu.stack {
+        let own = python_frames(&trace, stack).into_iter().rfind(|frame| frame.file == "<string>");
+        places.extend(own.map(|frame| format!("{}:{}", frame.function, frame.line)));
+    }
+    for (function, line) in [("fetch_token", 6), ("handle", 8), ("<module>", 16)] {
+        let is_there = |place: &String| place.ends_with(&format!("{function}:{line}"));
+        ensure!(places.iter().any(is_there), "nobody waits in {function}, line {line}: {places:?}");
+    }
     Ok(())
 }
 

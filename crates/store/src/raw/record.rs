@@ -262,6 +262,19 @@ impl RecordBuffer {
         self.push(bytes_of(&stack), bytemuck::cast_slice(frames));
     }
 
+    /// The Python frames of a stack, leaf first.
+    pub fn python_stack(&mut self, mut stack: PythonStackHeader, frames: &[PythonFrame]) {
+        stack.h.kind = kind::PYTHON_STACK;
+        stack.count = frames.len() as u16;
+        self.push(bytes_of(&stack), bytemuck::cast_slice(frames));
+    }
+
+    /// A Python function with its line table.
+    pub fn python_code(&mut self, mut code: PythonCodeHeader, table: &[u8]) {
+        code.h.kind = kind::PYTHON_CODE;
+        self.push(bytes_of(&code), table);
+    }
+
     /// A mapping of the file `path`; longer paths than 64 KiB are cut.
     pub fn map(&mut self, mut map: MapHeader, path: &[u8]) {
         let path = &path[..path.len().min(60_000)];
