@@ -14,6 +14,8 @@ const CALLER_SHARE: f64 = 0.1;
 const CALLERS: usize = 3;
 /// Chains of a cause that are told.
 const CHAINS: usize = 2;
+/// Circles of a deadlock that are told.
+const CIRCLES: usize = 3;
 /// Links of a chain in a line.
 const LINKS: usize = 4;
 
@@ -31,6 +33,12 @@ pub fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
     format!("{}{more}", links.join(" <- "))
 }
 
+/// A circle in a line, which ends as it begins.
+fn circle_text(explanation: &Explanation<'_, '_>, circle: &[Link]) -> String {
+    let first = circle.first().map_or("", |link| explanation.names.role(link.role));
+    format!("{} <- {first}", chain_text(explanation, circle))
+}
+
 /// What the cause is, with its numbers.
 pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     if root.is_of_the_end() {
@@ -41,8 +49,12 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     let place = root.place();
     let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
     let ended_by = ended_by(kind);
-    if let Some(circle) = explanation.deadlock(root) {
-        return say!(CAUSE_DEADLOCK, threads = circle.len() as u64, wait = wait, wall = wall).into();
+    if explanation.deadlock(root).is_some() {
+        let circles: Vec<String> =
+            explanation.deadlocks.iter().take(CIRCLES).map(|circle| circle_text(explanation, circle)).collect();
+        let threads: usize = explanation.deadlocks.iter().map(Vec::len).sum();
+        return say!(CAUSE_DEADLOCK, threads = threads as u64, circles = circles.join("; "), wait = wait, wall = wall)
+            .into();
     }
     let sentence = match kind {
         CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),

@@ -13,12 +13,10 @@ use crate::reports::advice::{advice, lock_of_most};
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
-use crate::reports::standstill_row::standstill_row;
 use crate::sentences::{def, say};
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, Standstill, estimate,
-    explain as explanation_of,
+    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -32,8 +30,8 @@ columns! {
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
     detail "handle", "#", "Short name of the object that threads waited for in the largest chain, where it is one.",
         "#", "最大の連鎖でスレッドが待ったオブジェクトの短い名前。1 つの場合。";
-    plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, standstill, stopped. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
-        "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、全体の停止、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
+    plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, stopped. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
+        "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
     plain "place", "Place", "Where in the program.",
         "場所", "プログラムの中の場所。";
     plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others. Of waits for a CPU: time in run queues.",
@@ -82,6 +80,8 @@ const QUEUE_SHARE: f64 = 0.02;
 const LONGER_BY_LOCK: u64 = 2;
 /// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
+/// Waits of a program that stands still that are named.
+const STANDING_WAITS: usize = 4;
 /// Parts of the path that are named.
 const ON_PATH: usize = 3;
 
@@ -112,8 +112,6 @@ enum CauseRow<'e> {
     Wait(&'e RootCause),
     /// Why they were ready and had no CPU.
     Queue(QueueRow<'e>),
-    /// That all of them stand still.
-    Standstill(&'e Standstill),
 }
 
 /// Why threads were ready and had no CPU.
@@ -142,7 +140,6 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
-    told.extend(explanation.standstill.iter().map(CauseRow::Standstill));
     told.sort_by_key(|told| told.rank(explanation));
     told
 }
@@ -202,12 +199,8 @@ impl QueueRow<'_> {
 impl CauseRow<'_> {
     /// The smaller, the earlier it is told: first what the program never got out of.
     fn rank(&self, explanation: &Explanation<'_, '_>) -> Reverse<(bool, u64)> {
-        let is_endless = match self {
-            CauseRow::Wait(root) => explanation.deadlock(root).is_some(),
-            CauseRow::Queue(_) => false,
-            CauseRow::Standstill(_) => true,
-        };
-        Reverse((is_endless, self.ns()))
+        let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
+        Reverse((is_deadlock, self.ns()))
     }
 
     /// Waits that it explains, or time in run queues, ns.
@@ -216,7 +209,6 @@ impl CauseRow<'_> {
             CauseRow::Wait(root) if root.cause.no_work => unseen_ns(root),
             CauseRow::Wait(root) => root.wait_ns.max(unseen_ns(root)),
             CauseRow::Queue(queue) => queue.ns,
-            CauseRow::Standstill(still) => still.wall_ns,
         }
     }
 
@@ -235,7 +227,6 @@ impl CauseRow<'_> {
         match self {
             CauseRow::Wait(root) => root.cause.kind != CauseKind::RunQueue || root.cause.behind != NOTHING,
             CauseRow::Queue(queue) => queue.is_own(),
-            CauseRow::Standstill(_) => true,
         }
     }
 
@@ -243,7 +234,6 @@ impl CauseRow<'_> {
         match self {
             CauseRow::Wait(root) => row(fold, explanation, root),
             CauseRow::Queue(queue) => queue_row(fold, explanation, queue),
-            CauseRow::Standstill(still) => standstill_row(explanation, still),
         }
     }
 }
@@ -302,7 +292,6 @@ fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) 
         match row {
             CauseRow::Queue(queue) => queues.push(queue),
             CauseRow::Wait(root) => rows.push(root),
-            CauseRow::Standstill(still) => rest.push(CauseRow::Standstill(still)),
         }
     }
     for root in rows {
@@ -478,6 +467,11 @@ fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
         let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
         notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
     }
+    notes.extend(explanation.standstill.as_ref().map(|still| {
+        let waits: Vec<String> =
+            still.waits.iter().take(STANDING_WAITS).map(|link| link_text(explanation, link)).collect();
+        say!(STANDS_STILL, wall = Word::Ns(still.wall_ns), waits = waits.join("; ")).into()
+    }));
     notes
 }
 

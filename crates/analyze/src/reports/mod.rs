@@ -23,7 +23,6 @@ mod probes;
 mod queue_causes;
 mod socket_waits;
 mod sockets;
-mod standstill_row;
 mod summary;
 mod system;
 mod task_waits;

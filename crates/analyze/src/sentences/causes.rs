@@ -31,10 +31,8 @@ sentence_table! {
         "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
         "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has, the last for what the first has: explains {wait} of waits, in {wall} of time.",
-        "デッドロック: {threads} 個のスレッドが、次のスレッド (最後のスレッドは最初のスレッド) の持つものを最後まで待っています。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_STANDSTILL = "cause-standstill", "The program stands still: {threads} {threads|thread waits|threads wait} for one another for {wall}, and nobody is left who could wake them: {waits}.",
-        "プログラムが停止しています: {threads} 個のスレッドが {wall} の間互いを待っており、起こせるスレッドが残っていません: {waits}。";
+    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has, {circles}: explains {wait} of waits, in {wall} of time.",
+        "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits, in {wall} of time.",
         "{who} は停止していました ({label})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
@@ -125,8 +123,6 @@ sentence_table! {
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
         "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。";
-    ADVICE_STANDSTILL = "advice-standstill", "Look for a notification that came before the wait, a lock that was not released, a queue that nobody closes, a task that was never marked as done, or workers that wait for work which only they could do.",
-        "待機より前に行われた通知、解放されていないロック、閉じられていないキュー、完了として記録されていないタスク、自分たちにしかできない作業を待つワーカーを探してください。";
     ADVICE_STOPPED = "advice-stopped", "Find out who stops it: job control of a shell, a debugger, a supervisor.", "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。";
     ADVICE_ONCE = "advice-once", "Do it earlier, at the start or in the background, or make it faster: all who need {label} wait for the first.",
         "{label} を必要とするすべてのスレッドが最初の 1 つを待ちます。開始時やバックグラウンドで先に行うか、速くしてください。";

@@ -287,4 +287,6 @@ sentence_table! {
         "{file} はコピーされていません。テキストではありません。";
     TEXT_NEWER = "text-newer", "{file} is newer than the program: lines may have moved.",
         "{file} はプログラムより新しいため、行がずれているかもしれません。";
+    STANDS_STILL = "stands-still", "All threads have waited for {wall}, and none for anything but another one of the program: {waits}. If no signal or other program is to wake one, nobody can: look for a notification that came before the wait, a lock that was not released, a queue that nobody closes, or workers that wait for work which only they could do.",
+        "すべてのスレッドが {wall} の間、プログラムの他のスレッドだけを待っています: {waits}。シグナルや他のプログラムが起こすのでなければ、誰も起こせません: 待機より前に行われた通知、解放されていないロック、閉じられていないキュー、自分たちにしかできない作業を待つワーカーを探してください。";
 }

@@ -79,6 +79,8 @@ fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>
     instants
 }
 
+/// How long after its call of `exit` the waits of the other threads are broken off at most, ns.
+const EXIT_NS: u64 = 5_000_000;
 /// How long the last helper of a runtime outlives the program's first thread at most, ns.
 const HELPERS_END_NS: u64 = 50_000_000;
 
@@ -93,7 +95,9 @@ pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
     // Who ends a process breaks off the waits of its other threads, and ends after that, though the kernel may take longer for them.
     let exit_ns = (0..threads.tid.len()).filter(of_main).filter_map(|thread| broken_off[thread]).max();
     let is_ender = |thread: &usize| {
-        of_main(thread) && broken_off[*thread].is_none() && exit_ns.is_some_and(|exit| threads.end_ns[*thread] >= exit)
+        of_main(thread)
+            && broken_off[*thread].is_none()
+            && exit_ns.is_some_and(|exit| threads.end_ns[*thread] + EXIT_NS >= exit)
     };
     let ender = (0..threads.tid.len()).find(is_ender);
     let is_first = |thread: &usize| of_main(thread) && trace.processes.pid.first() == threads.tid.get(*thread);
@@ -114,9 +118,17 @@ pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
 fn broken_off_ns(trace: &Trace, thread: usize, to: u64) -> Option<u64> {
     let (threads, events) = (&trace.threads, trace.events());
     let rows = &events.off_cpu;
-    let row = rows.of(thread).next_back().filter(|_| threads.end_ns[thread] <= to)?;
-    let outcome = Outcome::from_code(events.off_cpu_key(row).outcome());
-    (outcome == Outcome::Interrupted).then(|| rows.woken_ns(row))
+    let last = |thread: usize| {
+        // Behind it there may be stays in run queues.
+        let waits = |row: &usize| rows.wait_ns(*row) > 0;
+        let row = rows.of(thread).rev().find(waits).filter(|_| threads.end_ns[thread] <= to)?;
+        Some((row, events.off_cpu_key(row)))
+    };
+    let (row, key) = last(thread)?;
+    let is_broken_off = |outcome: u8| Outcome::from_code(outcome) == Outcome::Interrupted;
+    // Whoever joins a thread that is broken off is woken by its end.
+    let by_end = || key.waker().get().and_then(last).is_some_and(|(_, key)| is_broken_off(key.outcome()));
+    (is_broken_off(key.outcome()) || by_end()).then(|| rows.woken_ns(row))
 }
 
 /// Steps after which it is asked whether anybody still waits for the path.

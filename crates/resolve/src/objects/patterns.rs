@@ -87,7 +87,7 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" Once Same: "__cxa_guard_acquire*" "std::call_once*";
     1 "" Futex Same: "std::__atomic_wait*" "std::__atomic_futex_unsigned*" "std::__detail::__platform_wait*";
     1 "" Semaphore Same: "std::counting_semaphore*" "std::__atomic_semaphore*" "std::__platform_semaphore*";
-    1 "" Barrier Same: "std::barrier*" "std::__tree_barrier*" "std::latch*";
+    2 "" Barrier Same: "std::barrier*" "std::__tree_barrier*" "std::latch*";
     // Rust.
     1 "" Mutex Same: "std::sys::sync::mutex::*" "std::sys::*futex_mutex*";
     1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*";

@@ -111,8 +111,7 @@ export const sentencesJa: Record<string, string> = {
   "cause-memory-limit": "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-unborn": "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-ended": "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
-  "cause-deadlock": "デッドロック: {threads} 個のスレッドが、次のスレッド (最後のスレッドは最初のスレッド) の持つものを最後まで待っています。待機 {wait} の原因で、影響があったのは {wall} の間です。",
-  "cause-standstill": "プログラムが停止しています: {threads} 個のスレッドが {wall} の間互いを待っており、起こせるスレッドが残っていません: {waits}。",
+  "cause-deadlock": "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-stopped": "{who} は停止していました ({label})。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-circle": "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-oversubscribed": "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。",
@@ -154,7 +153,6 @@ export const sentencesJa: Record<string, string> = {
   "advice-permits": "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。",
   "advice-ran": "この処理を速くするか、複数のスレッドで同時に行ってください。",
   "advice-deadlock": "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。",
-  "advice-standstill": "待機より前に行われた通知、解放されていないロック、閉じられていないキュー、完了として記録されていないタスク、自分たちにしかできない作業を待つワーカーを探してください。",
   "advice-stopped": "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。",
   "advice-once": "{label} を必要とするすべてのスレッドが最初の 1 つを待ちます。開始時やバックグラウンドで先に行うか、速くしてください。",
   "advice-lock-unfinished": "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。",
@@ -295,6 +293,7 @@ export const sentencesJa: Record<string, string> = {
   "text-too-large": "{file} はコピーされていません。大きすぎます。",
   "no-text-file": "{file} はコピーされていません。テキストではありません。",
   "text-newer": "{file} はプログラムより新しいため、行がずれているかもしれません。",
+  "stands-still": "すべてのスレッドが {wall} の間、プログラムの他のスレッドだけを待っています: {waits}。シグナルや他のプログラムが起こすのでなければ、誰も起こせません: 待機より前に行われた通知、解放されていないロック、閉じられていないキュー、自分たちにしかできない作業を待つワーカーを探してください。",
 };
 
 /** Remarks of collection, finalization and merging, by id. */
@@ -637,7 +636,7 @@ export const columnsJa: Record<string, [titles: Record<string, string>, helps: R
   "handle": [{ "#": "#" }, { "Short name of the finding: its number in the answer about the whole result.": "検出結果の短い名前。結果全体についての回答での番号。", "Short name of the object or thread, the same in every answer; filters, `blame` and `explain --for` take it.": "オブジェクトまたはスレッドの短い名前。どの回答でも同じです。フィルターとレポートで名前の代わりに使えます。", "Short name of the object or thread, which filters and `blame` take.": "オブジェクトまたはスレッドの短い名前。フィルターとレポートで名前の代わりに使えます。", "Short name of the object that threads waited for in the largest chain, where it is one.": "最大の連鎖でスレッドが待ったオブジェクトの短い名前。1 つの場合。", "Short name of the object; none where they waited for several.": "オブジェクトの短い名前。複数の場合はありません。", "Short name of the outlier, for `dwell report outlier HANDLE`.": "外れ値の短い名前。dwell report outlier HANDLE", "Short name of the thread, which filters and `explain --for` take.": "スレッドの短い名前。フィルターとレポートで名前の代わりに使えます。" }],
   "id": [{ "Id": "ID", "Socket": "ソケット" }, { "Its row in the table of sockets.": "ソケットの表の行番号。", "Name of the finding.": "検出結果の名前。", "The same without the first letter.": "最初の文字を除いたもの。" }],
   "idle_ns": [{ "Idle": "アイドル", "Idle Wait Time": "アイドル待機時間" }, { "For whatever came.": "届くものを待つ時間。", "Part of the wait time in which there was nothing to do, by pattern.": "仕事がなかった待機時間 (パターンによる)。", "Part of the wait time of idle workers, by pattern.": "仕事のないワーカーの待機時間 (プールのスレッド、accept ループ、イベントループ)。", "Part of the wait time of idle workers.": "待機時間のうち、仕事のないワーカーの部分。" }],
-  "kind": [{ "Kind": "種類" }, { "What they are: goroutine.": "ファイバーの種類: ゴルーチン。", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, standstill, stopped. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.": "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、全体の停止、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。", "What waited: goroutine.": "待機したファイバーの種類: ゴルーチン。", "running, waiting, run-queue, outside (no thread of the program), paused.": "実行、待機、実行キュー、プログラム外、一時停止。", "set or sum: whether the program sets values or adds them up.": "プログラムが値を設定するか、加算するか。", "task, overlapped, region, event or probe.": "タスク、重なるタスク、リージョン、イベント、プローブのいずれか。", "task, overlapped, region, frame, event or probe.": "タスク、重なるタスク、リージョン、フレーム、イベント、プローブのいずれか。", "task, wake-up or wait.": "タスク、起床、待機のいずれか。" }],
+  "kind": [{ "Kind": "種類" }, { "What they are: goroutine.": "ファイバーの種類: ゴルーチン。", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, stopped. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.": "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。", "What waited: goroutine.": "待機したファイバーの種類: ゴルーチン。", "running, waiting, run-queue, outside (no thread of the program), paused.": "実行、待機、実行キュー、プログラム外、一時停止。", "set or sum: whether the program sets values or adds them up.": "プログラムが値を設定するか、加算するか。", "task, overlapped, region, event or probe.": "タスク、重なるタスク、リージョン、イベント、プローブのいずれか。", "task, overlapped, region, frame, event or probe.": "タスク、重なるタスク、リージョン、フレーム、イベント、プローブのいずれか。", "task, wake-up or wait.": "タスク、起床、待機のいずれか。" }],
   "length_ns": [{ "Length": "長さ" }, { "From its begin to its end.": "始まりから終わりまで。", "How long it was.": "区間の長さ。", "How long.": "長さ。", "Length of the bin.": "時間の区切りの長さ。" }],
   "max": [{ "Greatest": "最大", "Highest": "最大", "Max": "最大" }, { "The greatest number.": "最大の値。", "The highest value.": "最も大きい値。", "The highest.": "最も高いレート。" }],
   "max_ns": [{ "Longest": "最長", "Worst": "最長" }, { "Its most time in one outlier.": "1 個の外れ値に占める最も長い時間。", "The longest.": "最も長いもの。" }],

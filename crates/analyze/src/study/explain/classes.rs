@@ -12,6 +12,7 @@ use crate::stacks::object::object_type;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::idle_mates::have_idle_mate;
 use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
@@ -56,6 +57,8 @@ pub struct Classes<'n, 't> {
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
     for_role_mate: Vec<bool>,
+    /// Threads of whose role another one waits for whatever comes, to the end.
+    have_idle_mate: HashSet<usize>,
     /// Threads that another role gives work through a descriptor.
     request_readers: HashSet<usize>,
     /// Threads and the places of their event loops.
@@ -89,6 +92,7 @@ impl<'n, 't> Classes<'n, 't> {
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
+            have_idle_mate: have_idle_mate(trace, role_of),
             request_readers: HashSet::new(),
             loops,
             asked: asked(trace),
@@ -311,6 +315,10 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Stream if is_full_pipe(name) => return Known(Demand),
             ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => return Known(Demand),
+            // A pool whose threads take work by turns: one of them waits for it, and has the lock.
+            ObjectType::Mutex if outcome == Outcome::Unfinished && self.have_idle_mate.contains(&thread) => {
+                return Known(Idle);
+            }
             kind if is_needed(kind) => return Known(Demand),
             _ => {}
         }

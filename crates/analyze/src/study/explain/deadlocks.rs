@@ -34,12 +34,16 @@ impl LastWait {
     fn of(trace: &Trace, thread: usize) -> Option<Self> {
         let (events, rows) = (trace.events(), &trace.events().off_cpu);
         let all = rows.of(thread);
-        let row = all.clone().rev().find(|row| rows.wait_ns(*row) > 0)?;
+        // A thread that ends waits for other things for a moment.
+        let is_for_lock = |row: &usize| rows.wait_ns(*row) > 0 && events.off_cpu_key(*row).holder().is_some();
+        let row = all.clone().rev().find(is_for_lock)?;
         let key = events.off_cpu_key(row);
         let is_open = match Outcome::from_code(key.outcome()) {
             Outcome::Unfinished => true,
-            // The end of the process broke it off.
-            Outcome::Interrupted => trace.threads.end_ns[thread].saturating_sub(rows.woken_ns(row)) <= LEAST_NS,
+            // The end of the process broke it off, or the JVM looked once more before.
+            Outcome::Interrupted | Outcome::TimedOut => {
+                trace.threads.end_ns[thread].saturating_sub(rows.woken_ns(row)) <= LEAST_NS
+            }
             _ => false,
         };
         let holder = key.holder().get().filter(|holder| is_open && *holder < trace.threads.tid.len())?;

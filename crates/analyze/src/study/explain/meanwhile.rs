@@ -7,7 +7,7 @@ use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
+use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId, parks_threads};
 use crate::study::intervals::{Activity, for_each_interval, union_ns};
 use crate::study::thread_index::{ThreadIndex, ThreadPiece};
 
@@ -102,7 +102,9 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let place = names.place_of(key.stack());
                 let waits_too =
                     (names.role_of(thread), place) == (cause.role, cause.place) || span.1 - span.0 < least_ns;
-                let is_whole = (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
+                // Of sampled fibers many sleeps are one row.
+                let is_fiber = thread < trace.fiber_threads;
+                let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
                 if object_type(trace, key.object()) == ObjectType::Sleep && !waits_too && !is_whole {
                     add(true, place, span);
                 }
@@ -124,7 +126,9 @@ fn longest_waits(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
         for row in events.off_cpu.of(thread) {
             let key = events.off_cpu_key(row);
             let sleeps = object_type(trace, key.object()) == ObjectType::Sleep;
-            let is_given = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some() && !sleeps;
+            // An answer that it asked for is no work.
+            let parks = parks_threads(object_type(trace, key.object()));
+            let is_given = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some() && parks;
             *given.entry(thread).or_default() += usize::from(is_given && events.off_cpu.wait_ns(row) > 0);
             if sleeps == (cause.kind == CauseKind::Slept) && names.place_of(key.stack()) == cause.place {
                 let (from, to) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));

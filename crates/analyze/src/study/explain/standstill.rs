@@ -1,4 +1,5 @@
-//! Programs that stand still: all of their threads wait for one another, and nobody is left who could wake any of them.
+//! Programs that stand still: all of their threads wait for one another. Only a signal or another program could wake them, which is how
+//! some daemons wait for their end; others hang.
 
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
@@ -12,10 +13,11 @@ const LEAST_NS: u64 = 500_000_000;
 /// … and as a part of the recording: until then a program may be about to end.
 const LEAST_SHARE: f64 = 0.2;
 
+/// Exit statuses above are of programs that a signal ended.
+const KILLED: i32 = 128;
+
 /// A program that stands still.
 pub struct Standstill {
-    /// Its threads.
-    pub threads: usize,
     /// How long all of them have waited, ns.
     pub wall_ns: u64,
     /// What each waits for, the first thread first; each once.
@@ -27,7 +29,8 @@ pub struct Standstill {
 pub fn standstill(trace: &Trace, names: &mut Names<'_, '_>) -> Option<Standstill> {
     let (threads, elapsed) = (&trace.threads, trace.elapsed_ns());
     // Goroutines may be woken by timers that are no threads; a program that ended did not stand still.
-    if trace.fiber_threads > 0 || trace.manifest.exit_status.is_some() {
+    let ended = trace.manifest.exit_status.is_some_and(|status| status <= KILLED);
+    if trace.fiber_threads > 0 || ended {
         return None;
     }
     let there: Vec<usize> = (0..threads.tid.len()).filter(|thread| threads.end_ns[*thread] >= elapsed).collect();
@@ -47,19 +50,30 @@ pub fn standstill(trace: &Trace, names: &mut Names<'_, '_>) -> Option<Standstill
             waits.push(link);
         }
     }
-    Some(Standstill { threads: there.len(), wall_ns, waits })
+    Some(Standstill { wall_ns, waits })
 }
 
 /// The last row of a thread, where it is a wait that goes on and only other threads of the program can end.
 fn endless_wait(trace: &Trace, thread: usize) -> Option<usize> {
-    use ObjectType::{Barrier, ConditionVariable, Futex, Mutex, Once, OpenMpBarrier, RwLock, Semaphore, ThreadJoin};
+    use ObjectType::{
+        Barrier, ChildProcess, ConditionVariable, Futex, Mutex, Once, OpenMpBarrier, RwLock, Semaphore, ThreadJoin,
+    };
     let events = trace.events();
     let row = events.off_cpu.of(thread).next_back()?;
     let key = events.off_cpu_key(row);
     let kind = object_type(trace, key.object());
     let is_internal = matches!(
         kind,
-        Barrier | ConditionVariable | Futex | Mutex | Once | OpenMpBarrier | RwLock | Semaphore | ThreadJoin
+        Barrier
+            | ChildProcess
+            | ConditionVariable
+            | Futex
+            | Mutex
+            | Once
+            | OpenMpBarrier
+            | RwLock
+            | Semaphore
+            | ThreadJoin
     );
     (is_internal && Outcome::from_code(key.outcome()) == Outcome::Unfinished).then_some(row)
 }
@@ -75,10 +89,11 @@ mod tests {
 
     const WAIT_CELLS: usize = (2 * LEAST_NS / CELL) as usize;
 
+    /// How many things its threads wait for.
     fn found(trace: &Trace) -> Option<usize> {
         let query = Query::default();
         let fold = Fold::new(trace, &query).expect("a fold");
-        standstill(trace, &mut Names::new(trace, &fold.stacks)).map(|found| found.threads)
+        standstill(trace, &mut Names::new(trace, &fold.stacks)).map(|found| found.waits.len())
     }
 
     #[test]

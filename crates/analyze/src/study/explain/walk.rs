@@ -32,7 +32,7 @@ use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
-use crate::study::explain::terms::{CauseKind, WaitClass};
+use crate::study::explain::terms::{CauseKind, WaitClass, parks_threads};
 use crate::study::explain::wait_parts::{Wait, WaitPart};
 use crate::study::thread_index::{Reached, ThreadIndex};
 
@@ -300,7 +300,11 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                 for (node, waits) in askers.iter() {
                     // Whoever holds a lock has it whatever he waits for.
                     let link = self.chains.node(node).link;
-                    let holds = link.is_some_and(|link| self.names.is_held(link.label));
+                    let holds = link.is_some_and(|link| {
+                        // Of a pool whose threads take work by turns, one waits for it and has their lock.
+                        let is_mate = link.role == facts.link.role && parks_threads(facts.object_type);
+                        self.names.is_held(link.label) && !is_mate
+                    });
                     let idle = match link {
                         _ if holds => Idleness::Busy,
                         Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
