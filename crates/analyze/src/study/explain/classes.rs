@@ -376,7 +376,7 @@ impl<'n, 't> Classes<'n, 't> {
         let is_sibling = is_of_event_loop(key.syscall())
             && processes.get(thread) == processes.get(waker)
             && self.loops.contains(&(waker, place_of(key)));
-        !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker))
+        !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker), is_of_event_loop(key.syscall()))
     }
 
     /// Whether `other` is of another program, which the thread's did not start.
@@ -403,7 +403,7 @@ impl<'n, 't> Classes<'n, 't> {
         };
         let Some(enders) = enders.filter(|enders| enders.values().sum::<u64>() >= least) else { return false };
         let usual = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)));
-        usual.is_some_and(|(role, _)| self.dialogues.is_client(thread, *role))
+        usual.is_some_and(|(role, _)| self.dialogues.is_client(thread, *role, is_of_event_loop(key.syscall())))
     }
 
     fn by_row(&self, thread: usize, row: usize) -> WaitClass {
@@ -415,7 +415,7 @@ impl<'n, 't> Classes<'n, 't> {
         let ender = self.ended_by(thread, row);
         let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);
         let is_lock = self.dialogues.is_lock(key.object());
-        if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender))) {
+        if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender, false))) {
             return WaitClass::Demand; // a look at the clock within one wait for an answer
         }
         let likely = self.dialogues.enders(role, key.object());

@@ -259,8 +259,8 @@ impl<'n> Dialogues<'n> {
     /// Whether the thread asked the role before that one gave it anything: else it is served, or serves. Of a thread that
     /// never woke anybody there, others of its role tell, and so they do of one that came when they had begun: a new worker
     /// takes what lies there, and its answer is its first word. In a pool everybody wakes everybody: within a role nobody is
-    /// a client.
-    pub fn is_client(&self, thread: usize, role: RoleId) -> bool {
+    /// a client. `in_loop`: the thread waits in an event loop.
+    pub fn is_client(&self, thread: usize, role: RoleId, in_loop: bool) -> bool {
         let own = (self.role_of)(thread);
         if role == own {
             return false;
@@ -275,8 +275,10 @@ impl<'n> Dialogues<'n> {
             Some(asked) => before(Some(asked), self.answered.get(&(thread, role))),
             None => before(of_roles.0, of_roles.1),
         };
-        // Of those who were there before nobody heard the first word.
-        let asks = || self.workloads.asks(thread, own, role);
+        // Of those who were there before nobody heard the first word. Who never gives the other anything only takes from it, as from a
+        // producer or a ticker, if it does not look after all of the program's threads in one loop.
+        let gives = in_loop || self.roles_asked.contains_key(&(own, role));
+        let asks = || self.workloads.asks(thread, own, role).filter(|asks| !asks || gives);
         self.connected_first(thread, role).or_else(asks).unwrap_or(spoke_first)
     }
 
