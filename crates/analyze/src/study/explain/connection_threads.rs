@@ -23,7 +23,9 @@ fn is_made_for_connection(trace: &Trace, thread: usize) -> bool {
     let (threads, events) = (&trace.threads, trace.events());
     let Some(parent) = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len()) else { return false };
     let (rows, born) = (&events.off_cpu, threads.start_ns[thread]);
-    let before = rows.of(parent).rev().skip_while(|row| rows.end_ns(*row) > born);
+    let all = rows.of(parent);
+    let begun_before = rows.partition_point(all.clone(), |start| start <= born);
+    let before = (all.start..begun_before).rev().skip_while(|row| rows.end_ns(*row) > born);
     let last = before.take_while(|row| born - rows.end_ns(*row) <= SOON_NS).find(|row| rows.wait_ns(*row) > 0);
     let name = last.and_then(|row| trace.objects.name.get(events.off_cpu_key(row).object().get()?));
     name.is_some_and(|name| listens(name))

@@ -31,9 +31,16 @@ pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
 fn first_closures(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Vec<usize> {
     let events = trace.events();
     let all = events.off_cpu.of(thread);
-    let first = all.start..all.start.saturating_add(LOOKED_AT_MORE).min(all.end);
-    let starts = first.filter_map(|row| outermost_frame(trace, stacks, events.off_cpu_key(row).stack()));
-    let mut frames: Vec<usize> = starts.filter(|frame| is_closure(&trace.frames.function[*frame])).collect();
+    let rows = |count: usize| all.start..all.start.saturating_add(count).min(all.end);
+    let closure = |row: usize| {
+        let frame = outermost_frame(trace, stacks, events.off_cpu_key(row).stack())?;
+        is_closure(&trace.frames.function[frame]).then_some(frame)
+    };
+    // Most threads begin with a function of their own.
+    if rows(LOOKED_AT).find_map(closure).is_none() {
+        return Vec::new();
+    }
+    let mut frames: Vec<usize> = rows(LOOKED_AT_MORE).filter_map(closure).collect();
     frames.sort_unstable();
     frames.dedup();
     frames
