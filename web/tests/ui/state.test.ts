@@ -161,7 +161,7 @@ describe.skipIf(skipped)('state', () => {
   test('the selected time is explained', async () => {
     const { page } = screen();
     await screen().open('r=r000th&tab=platform&mark=100000000-300000000');
-    await page.getByRole('button', { name: 'Explain the Selection' }).click();
+    await page.getByLabel('Selected time').getByRole('button', { name: 'Explain the Selection' }).click();
     await screen().idle();
     expect(screen().hash).toContain('tab=explain');
     expect(screen().hash).toContain('range=100000000-300000000');
