@@ -74,10 +74,16 @@ impl Collection<'_> {
         let lost = [
             (losses::STACK_COPIES_LOST, drained.copies_lost),
             (losses::SEEDED_STACKS_LOST, drained.seeded_stacks_lost),
+            (losses::PYTHON_FRAMES_UNREADABLE, drained.python_frames_unreadable),
             (losses::MAPPINGS_OUT_OF_SCOPE, drained.mappings_out_of_scope()),
         ];
-        let lost = lost.into_iter().filter(|(_, count)| *count > 0);
-        manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
+        for (name, count) in lost.into_iter().filter(|(_, count)| *count > 0) {
+            // The hooks may have counted the same.
+            match manifest.losses.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += count,
+                None => manifest.losses.push((name.to_owned(), count)),
+            }
+        }
         manifest.losses.extend(self.unwinding.losses());
         manifest.losses.extend(self.system.iter().flat_map(System::losses));
         if let Some(goroutines) = &mut self.goroutines {

@@ -1,8 +1,10 @@
 //! Stacks that user space walks: of threads that waited when they were seeded, and those that the kernel side copied.
 
+use std::collections::HashMap;
+
 use super::drained::{EventSink, StackCopy};
 use crate::clock::monotonic_ns;
-use crate::stacks::python::python_stack;
+use crate::stacks::python::Interpreter;
 use crate::stacks::unwinding::Unwinding;
 use crate::stacks::waiting;
 
@@ -15,9 +17,14 @@ const LAST_WALKING_NS: u64 = 1_000_000_000;
 
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
 pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
+    let processes = unwinding.python().clone();
+    let mut interpreters: HashMap<u32, Option<Interpreter<'_>>> = HashMap::new();
     for record in std::mem::take(&mut drained.waiting) {
         // Before it is asked whether the thread still stands there.
-        let python = unwinding.python_of(record.tgid).and_then(|process| python_stack(&record, process));
+        let python = processes.get(&record.tgid).and_then(|process| {
+            let of_process = interpreters.entry(record.tgid).or_insert_with(|| Interpreter::of(record.h.tid, process));
+            of_process.as_mut()?.stack(&record)
+        });
         match waiting::stack(&record, unwinding) {
             Some((stack, frames)) => {
                 python.iter().for_each(|python| drained.walked_python(python));

@@ -20,6 +20,11 @@ impl ProcessMemory {
     pub fn of(pid: u32) -> Option<Self> {
         i32::try_from(pid).ok().map(|pid| Self { pid })
     }
+
+    /// The process, or a thread of it.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
 }
 
 impl StretchReader for ProcessMemory {

@@ -1,8 +1,9 @@
-//! The Python frames of a thread that waited already when recording began.
-//! It takes the thread's registers and how its interpreter's structures are laid out; it gives the records that the hooks write of
+//! The Python frames of threads that waited already when recording began.
+//! It takes threads' registers and how their interpreter's structures are laid out; it gives the records that the hooks write of
 //! threads that move (`python.bpf.h`, which explains the structures).
 //! All that it reads is the program's and not believed: searches and walks are bounded, and a code object must have the type of one.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dwell_v8::HeapMemory as _;
@@ -13,8 +14,8 @@ use dwell_wire::{
 
 use crate::programs::memory::ProcessMemory;
 
-/// Interpreters and thread states that are looked through for one thread.
-const MOST_STATES: usize = 2048;
+/// Interpreters and thread states of a process that are looked at.
+const MOST_STATES: usize = 1 << 16;
 /// The first owner of a frame that is no Python function.
 const OWNED_BY_C: u8 = 3;
 /// The first version whose thread states say the kernel's id of the thread, behind what pthread_self gives.
@@ -30,56 +31,70 @@ pub struct PythonStack {
     pub header: PythonStackHeader,
     /// Leaf first.
     pub frames: Vec<PythonFrame>,
-    /// The functions that they run, each with its line table.
+    /// The functions that they run and no stack of the same interpreter had before, each with its line table.
     pub functions: Vec<(PythonCodeHeader, Vec<u8>)>,
+    /// Whether a frame or a function could not be read: the frames behind it are missing.
+    pub is_unreadable: bool,
 }
 
-/// The Python frames of the thread that `record` is about; none where it runs none, or they cannot be read.
-pub fn python_stack(record: &RegistersRecord, process: &PythonProcess) -> Option<PythonStack> {
-    let mut interpreter = Interpreter { memory: ProcessMemory::of(record.h.tid)?, process };
-    let frame = interpreter.frame_of(record)?;
-    let mut stack = PythonStack {
-        header: PythonStackHeader { h: record.h, key: record.key, ..bytemuck::Zeroable::zeroed() },
-        frames: Vec::new(),
-        functions: Vec::new(),
-    };
-    interpreter.walk(frame, record.h, &mut stack);
-    (!stack.frames.is_empty()).then_some(stack)
-}
-
-struct Interpreter<'p> {
+/// The interpreter of a process, for the stacks of all of its threads that wait.
+pub struct Interpreter<'p> {
     memory: ProcessMemory,
     process: &'p PythonProcess,
+    /// Thread states, by what pthread_self gives; where a thread has one in each of several interpreters, all.
+    states: HashMap<u64, Vec<u64>>,
+    /// The same by the kernel's id of the thread, where states say it.
+    states_by_id: HashMap<u64, Vec<u64>>,
+    described: HashSet<u64>,
 }
 
-impl Interpreter<'_> {
-    /// The innermost frame of the thread.
-    fn frame_of(&mut self, record: &RegistersRecord) -> Option<u64> {
+impl<'p> Interpreter<'p> {
+    /// That of the process of thread `tid`, with the states of its threads as they are now.
+    pub fn of(tid: u32, process: &'p PythonProcess) -> Option<Self> {
+        let memory = ProcessMemory::of(tid)?;
+        let (states, states_by_id, described) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let mut interpreter = Self { memory, process, states, states_by_id, described };
+        interpreter.read_states();
+        Some(interpreter)
+    }
+
+    fn read_states(&mut self) {
         let process = self.process;
-        let mut interpreter = self.pointer(process.runtime, process.interpreters)?;
-        let mut left = MOST_STATES;
-        loop {
-            let mut state = self.pointer(interpreter, process.interpreter_threads);
-            while let Some(found) = state.filter(|_| left > 0) {
-                left -= 1;
-                // A thread may have a state in each of several interpreters.
-                if let Some(frame) = self.is_of(found, record).then(|| self.current_frame(found)).flatten() {
-                    return Some(frame);
+        // A list that leads back into itself has an end, too.
+        let mut seen: HashSet<u64> = HashSet::new();
+        let mut is_new = |address: &u64| seen.len() < MOST_STATES && seen.insert(*address);
+        let mut interpreter = self.pointer(process.runtime, process.interpreters);
+        while let Some(of) = interpreter.filter(&mut is_new) {
+            let mut state = self.pointer(of, process.interpreter_threads);
+            while let Some(found) = state.filter(&mut is_new) {
+                if let Some(pointer) = self.pointer(found, process.thread_id) {
+                    self.states.entry(pointer).or_default().push(found);
+                }
+                let knows_id = process.version >= KNOWS_THREAD_ID;
+                if let Some(id) = knows_id.then(|| self.pointer(found, process.thread_id + 8)).flatten() {
+                    self.states_by_id.entry(id).or_default().push(found);
                 }
                 state = self.pointer(found, process.thread_next);
             }
-            left = left.checked_sub(1)?;
-            interpreter = self.pointer(interpreter, process.interpreter_next)?;
+            interpreter = self.pointer(of, process.interpreter_next);
         }
     }
 
-    fn is_of(&mut self, state: u64, record: &RegistersRecord) -> bool {
-        let process = self.process;
-        match record.thread_pointer {
-            0 if process.version < KNOWS_THREAD_ID => false,
-            0 => self.pointer(state, process.thread_id + 8) == Some(u64::from(record.h.tid)),
-            pointer => self.pointer(state, process.thread_id) == Some(pointer),
-        }
+    /// The Python frames of the thread that `record` is about; none where it runs none.
+    pub fn stack(&mut self, record: &RegistersRecord) -> Option<PythonStack> {
+        let states = match record.thread_pointer {
+            0 => self.states_by_id.get(&u64::from(record.h.tid)),
+            pointer => self.states.get(&pointer),
+        };
+        let frame = states.cloned()?.into_iter().find_map(|state| self.current_frame(state))?;
+        let mut stack = PythonStack {
+            header: PythonStackHeader { h: record.h, key: record.key, ..bytemuck::Zeroable::zeroed() },
+            frames: Vec::new(),
+            functions: Vec::new(),
+            is_unreadable: false,
+        };
+        self.walk(frame, record.h, &mut stack);
+        Some(stack)
     }
 
     fn current_frame(&mut self, state: u64) -> Option<u64> {
@@ -95,22 +110,26 @@ impl Interpreter<'_> {
         let mut segment = 0;
         // Twice as many steps as frames: each may be followed by one on the C stack.
         for _ in 0..2 * MAX_FRAMES {
-            let Some(bytes) = self.bytes(frame, process.frame_bytes as usize) else { break };
+            let Some(bytes) = self.bytes(frame, process.frame_bytes as usize) else {
+                stack.is_unreadable = true;
+                break;
+            };
             let owner = bytes.get(process.frame_owner as usize).copied().unwrap_or(0);
-            let caller = word(&bytes, process.frame_previous);
             if process.style == python_style::SHIM && owner >= OWNED_BY_C {
                 segment += 1;
+            } else if stack.frames.len() == MAX_FRAMES {
+                break;
             } else {
-                let number =
-                    if process.style == python_style::FRAME_OBJECTS { stack.frames.len() as u16 } else { segment };
-                let Some(found) = self.frame(&bytes, number, h, stack) else { break };
-                if stack.frames.len() == MAX_FRAMES {
+                let is_one_by_one = process.style == python_style::FRAME_OBJECTS;
+                let number = if is_one_by_one { stack.frames.len() as u16 } else { segment };
+                let Some(found) = self.frame(&bytes, number, h, stack) else {
+                    stack.is_unreadable = true;
                     break;
-                }
+                };
                 stack.frames.push(found);
                 segment += u16::from(process.style == python_style::ENTRY_MARK && owner != 0);
             }
-            match caller {
+            match word(&bytes, process.frame_previous) {
                 0 => return,
                 caller => frame = caller,
             }
@@ -132,9 +151,11 @@ impl Interpreter<'_> {
             unit => (field as i32).wrapping_mul(unit as i32),
         };
         let mut hasher = DefaultHasher::new();
-        (h.tid, code, word(&object, process.code_name), word(&object, process.code_table)).hash(&mut hasher);
+        // Another code object may lie there in another process, or later.
+        let of = [process.runtime, code, word(&object, process.code_name), word(&object, process.code_table)];
+        (self.memory.pid(), of).hash(&mut hasher);
         let key = hasher.finish();
-        if !stack.functions.iter().any(|(known, _)| known.key == key) {
+        if self.described.insert(key) {
             let function = self.function(&object, key, h);
             stack.functions.push(function);
         }
@@ -289,7 +310,9 @@ mod tests {
         text(&mut memory, 70, "Client.fetch");
         text(&mut memory, 80, "/srv/app.py");
         (memory[91], memory[92]) = (3, 0x030201);
-        let stack = python_stack(&record(), &layout(&memory)).expect("frames");
+        let process = layout(&memory);
+        let mut interpreter = Interpreter::of(std::process::id(), &process).expect("an interpreter");
+        let stack = interpreter.stack(&record()).expect("frames");
         let frames: Vec<(i32, u16)> = stack.frames.iter().map(|frame| (frame.instruction, frame.segment)).collect();
         assert_eq!(frames, [(6, 0), (2, 1)]);
         assert_eq!((stack.header.key, stack.header.flags, stack.functions.len()), (5, 0, 1));
@@ -297,6 +320,24 @@ mod tests {
         assert_eq!((&code.name[..usize::from(code.name_bytes)], code.first_line), (b"Client.fetch".as_slice(), 12));
         assert_eq!(&code.file[..usize::from(code.file_bytes)], b"/srv/app.py");
         assert_eq!(table, &[1, 2, 3]);
+        let again = interpreter.stack(&record()).expect("frames");
+        assert_eq!((again.frames.len(), again.functions.len()), (2, 0), "a function is described once");
+        let by_id = RegistersRecord { thread_pointer: 0, ..record() };
+        assert!(interpreter.stack(&by_id).is_none(), "no state says this thread's id");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        let mut memory = vec![0u64; WORDS];
+        let at = |word: usize| memory.as_ptr() as u64 + 8 * word as u64;
+        let (interpreter, state) = (at(10), at(30));
+        memory[1] = interpreter;
+        memory[11] = state;
+        (memory[31], memory[32]) = (77, 8);
+        let process = layout(&memory);
+        let stack =
+            Interpreter::of(std::process::id(), &process).expect("an interpreter").stack(&record()).expect("a stack");
+        assert_eq!((stack.frames.len(), stack.is_unreadable, stack.header.flags), (0, true, PYTHON_CUT));
     }
 
     proptest! {
@@ -308,7 +349,9 @@ mod tests {
                 *slot = if word % 7 == 0 { random } else { base + 8 * word };
             }
             memory[21] = 77;
-            python_stack(&record(), &layout(&memory));
+            let process = layout(&memory);
+            let interpreter = Interpreter::of(std::process::id(), &process);
+            interpreter.and_then(|mut interpreter| interpreter.stack(&record()));
         }
     }
 }

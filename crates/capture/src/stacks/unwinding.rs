@@ -204,9 +204,9 @@ impl Unwinding {
         Ok(())
     }
 
-    /// What is known of a process, where it runs CPython.
-    pub fn python_of(&self, tgid: u32) -> Option<&PythonProcess> {
-        self.python.get(&tgid)
+    /// What is known of each process that runs CPython.
+    pub fn python(&self) -> &HashMap<u32, PythonProcess> {
+        &self.python
     }
 
     fn write_python(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
