@@ -127,6 +127,7 @@ check: web/node_modules
 	cargo test --quiet -p dwell-capture --lib hook_instructions
 	cargo test --quiet -p dwell-analyze --test page_texts
 	cargo test --quiet -p dwell-server --lib page_types
+	cargo test --quiet -p dwell-rights --lib the_page
 	cargo test --quiet -p dwell --bins
 	cargo test --quiet -p dwell --test product -- layers::
 	cd web && npm run --silent lint && npm run --silent test -- --changed HEAD

@@ -56,7 +56,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
             say!(ADVICE_FULL, label = names.label(root.cause.label))
         }
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
-        (CauseKind::TimedOut, _) if kind != Contention::Lock && names.is_of_event_loop(root.cause.label) => {
+        (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_LOOP_TIMER))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {

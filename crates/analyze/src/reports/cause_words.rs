@@ -12,8 +12,8 @@ use crate::study::explain::{
 const CALLER_SHARE: f64 = 0.1;
 /// Functions in a row that call a wait, at most.
 const CALLERS: usize = 3;
-/// Chains of a cause that are told.
-const CHAINS: usize = 2;
+/// Chains of a cause that its paragraph tells.
+const TOLD_CHAINS: usize = 2;
 /// Circles of a deadlock that are told.
 const CIRCLES: usize = 3;
 /// Links of a chain in a line.
@@ -64,7 +64,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::RunQueue => {
             say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
         }
-        CauseKind::TimedOut if names.is_of_event_loop(root.cause.label) && !is_for_lock(names, root) => {
+        CauseKind::TimedOut if names.waits_for_own_timers(root.cause.label) && !is_for_lock(names, root) => {
             say!(CAUSE_LOOP_TIMER, who = who, place = place, wait = wait, wall = wall)
         }
         CauseKind::TimedOut => {
@@ -196,7 +196,7 @@ pub fn paragraph(
     let chain = |(chain, ns): &&(Vec<Link>, u64)| {
         say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, root.askers(chain)))
     };
-    cause(fold, explanation, root).and(chains.iter().take(CHAINS).map(chain).collect::<Vec<_>>())
+    cause(fold, explanation, root).and(chains.iter().take(TOLD_CHAINS).map(chain).collect::<Vec<_>>())
 }
 
 /// A cause in a few words.

@@ -3,6 +3,8 @@
 use dwell_model::StackId;
 use dwell_store::Trace;
 
+use crate::stacks::frames::functions;
+
 /// Frames at the leaf in which the runtime's function is.
 const DEPTH: usize = 8;
 
@@ -54,13 +56,6 @@ pub fn receives(trace: &Trace, stack: StackId) -> bool {
 
 fn is_in(trace: &Trace, stack: StackId, prefix: &str) -> bool {
     functions(trace, stack).take(DEPTH).any(|function| function.starts_with(prefix))
-}
-
-/// The functions of a stack, leaf first.
-pub fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
-    let stacks = &trace.stacks;
-    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
-    rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()))
 }
 
 #[cfg(test)]

@@ -39,3 +39,10 @@ pub fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<Sta
     };
     stacks.chain(stack).filter_map(frame).collect()
 }
+
+/// The functions of a stack, leaf first.
+pub fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
+    let stacks = &trace.stacks;
+    let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
+    rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()))
+}

@@ -57,12 +57,20 @@ fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(ThreadInterva
 }
 
 /// Time in which at least one of the spans is, ns.
-pub fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+pub fn union_ns(spans: Vec<(u64, u64)>) -> u64 {
+    union(spans).iter().map(|(from, to)| to - from).sum()
+}
+
+/// The same times in order, each once: no two overlap or touch.
+pub fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.retain(|(from, to)| from < to);
     spans.sort_unstable();
-    let (mut sum, mut reached) = (0, 0);
-    for (from, to) in spans {
-        sum += to.saturating_sub(from.max(reached));
-        reached = reached.max(to);
-    }
-    sum
+    spans.dedup_by(|next, before| {
+        let joins = next.0 <= before.1;
+        if joins {
+            before.1 = before.1.max(next.1);
+        }
+        joins
+    });
+    spans
 }

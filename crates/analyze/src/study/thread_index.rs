@@ -22,6 +22,13 @@ pub struct ThreadPiece {
     pub stack: StackId,
 }
 
+impl ThreadPiece {
+    /// It ran, wherever.
+    pub fn running(from: u64, to: u64) -> Self {
+        Self { activity: Activity::Running, from, to, row: None, stack: StackId::NONE }
+    }
+}
+
 /// When a thread left the CPU, was woken, and ran again: within its life and before its next row, also in a damaged trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {

@@ -3,7 +3,7 @@
 //! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
 
 use dwell_model::{ObjectType, Outcome};
-use dwell_store::{Table, Trace};
+use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::idle::IdleWaits;
@@ -23,15 +23,17 @@ const LONGEST_SHARE: f64 = 0.75;
 /// at a place where no idle worker waits, or in an event loop that only a timer of the program ended.
 pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, '_>, root: &RootCause) -> bool {
     let RootCause { cause, path_ns, .. } = *root;
-    let is_loop_timer = cause.kind == CauseKind::TimedOut && names.is_of_event_loop(cause.label);
+    let is_loop_timer = cause.kind == CauseKind::TimedOut && names.waits_for_own_timers(cause.label);
     let is_open = matches!(cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown) || is_loop_timer;
     if !is_open || path_ns == 0 {
         return false;
     }
     let waits = waits_at(trace, names, cause.role, cause.place);
     // Whom a signal ended waited for more work. What breaks waits off in a program that ends by itself is its end.
-    let last = waits.iter().copied().max_by_key(|&row| trace.off_cpu.start_ns[row]);
-    let is_broken_off = last.is_some_and(|row| Outcome::from_code(trace.off_cpu.outcome[row]) == Outcome::Interrupted);
+    let events = trace.events();
+    let last = waits.iter().copied().max_by_key(|row| events.off_cpu.start_ns(*row));
+    let is_broken_off =
+        last.is_some_and(|row| Outcome::from_code(events.off_cpu_key(row).outcome()) == Outcome::Interrupted);
     let is_told_to_end = is_broken_off && !(is_loop_timer && trace.manifest.exit_status == Some(0));
     let objects = names.objects(cause.label);
     let names_of = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?));
@@ -41,24 +43,26 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, 
     }
     if is_loop_timer {
         let is_own = |name: &str| is_internal(name) || is_client_socket(name);
-        return !names.is_in_event_loop(cause.label) || called.all(is_own);
+        return !names.is_of_event_loop(cause.label) || called.all(is_own);
     }
     if called.any(|name| asks(name) || name.starts_with(RESPONSE)) {
         return true;
     }
     let kind = objects.first().map_or(ObjectType::Unknown, |object| object_type(trace, *object));
     let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
-    let is_repeated = || is_repeated(waits.iter().map(|row| trace.off_cpu.wait_ns[*row]), path_ns);
+    let is_repeated = || is_repeated(waits.iter().map(|row| events.off_cpu.wait_ns(*row)), path_ns);
     is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
 }
 
 /// The off-CPU rows of a role's threads that waited at a place.
 fn waits_at(trace: &Trace, names: &mut Names<'_, '_>, role: RoleId, place: PlaceId) -> Vec<usize> {
-    let off = &trace.off_cpu;
-    let of_role: Vec<bool> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread) == role).collect();
-    let is_of_role = |row: usize| off.thread[row].get().is_some_and(|thread| of_role.get(thread) == Some(&true));
-    let waited = (0..off.len()).filter(|&row| off.wait_ns[row] > 0 && is_of_role(row));
-    waited.filter(|&row| names.place_of(off.stack[row]) == place).collect()
+    let events = trace.events();
+    let members: Vec<usize> = names.members_of(role).collect();
+    let waited = members.into_iter().flat_map(|thread| events.off_cpu.of(thread));
+    waited
+        .filter(|row| events.off_cpu.wait_ns(*row) > 0)
+        .filter(|row| names.place_of(events.off_cpu_key(*row).stack()) == place)
+        .collect()
 }
 
 /// Whether there are several waits, none of which takes most of the path.

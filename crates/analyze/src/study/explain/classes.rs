@@ -16,16 +16,14 @@ use crate::study::explain::idle_mates::have_idle_mate;
 use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
-    is_of_event_loop, is_within_machine, listens, parks_threads, serves,
+    GOES_ON_NS, PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal,
+    is_needed, is_of_event_loop, is_within_machine, listens, parks_threads, serves,
 };
-use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, is_in};
+use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of};
 
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
-/// A wait that goes on so soon after a time-out is the same wait, ns.
-const GOES_ON_NS: u64 = 1_000_000;
 /// The same of a wait for an answer: who asks once more, by another connection, takes longer, ns.
 const SAME_REQUEST_NS: u64 = 200_000;
 /// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
@@ -181,52 +179,47 @@ impl<'n, 't> Classes<'n, 't> {
         kind == ObjectType::Sleep && self.asked_from_outside.contains(&(self.role_of)(thread))
     }
 
-    /// Roles whose waits for questions ended from outside often enough, and those to which these hand what they were asked.
+    /// Roles whose waits for questions ended from outside often enough, and those that work for these.
     fn find_asked_from_outside(&mut self) {
-        let from_outside = |_: &Self, key: &EventKey| {
-            let kind = WakerKind::from_code(key.waker_kind());
-            matches!(kind, WakerKind::Network | WakerKind::OtherThread)
+        let is_idle = |number: usize| matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
+        let is_question = |key: &EventKey| {
+            let ender = WakerKind::from_code(key.waker_kind());
+            listens(self.name(key)) && matches!(ender, WakerKind::Network | WakerKind::OtherThread)
         };
-        let questions = |classes: &Self, key: &EventKey| listens(classes.name(key)) && from_outside(classes, key);
-        self.asked_from_outside = self.given_work(&questions);
-        let handed_on = |classes: &Self, key: &EventKey| {
-            waker_of(key).is_some_and(|waker| classes.asked_from_outside.contains(&(classes.role_of)(waker)))
-        };
-        let workers = self.given_work(&handed_on);
-        let answering = self.answering_loops();
-        self.asked_from_outside.extend(workers.into_iter().chain(answering));
+        let asked = self.usual_roles(|number, key| {
+            let thread = key.thread().get().filter(|_| is_idle(number) && is_question(key))?;
+            Some((self.role_of)(thread))
+        });
+        let is_asked = |thread: usize| asked.contains(&(self.role_of)(thread));
+        // Those to which these hand on what they were asked, and those that tell their loops that something is done: workers that are
+        // never without work are never seen to be given any.
+        let workers = self.usual_roles(|number, key| {
+            let (thread, waker) = key.thread().get().zip(waker_of(key))?;
+            let worker = match (is_asked(thread), is_asked(waker)) {
+                (false, true) if is_idle(number) => thread,
+                (true, false) if is_of_event_loop(key.syscall()) && self.are_of_one_process(thread, waker) => waker,
+                _ => return None,
+            };
+            Some((self.role_of)(worker))
+        });
+        self.asked_from_outside = asked.into_iter().chain(workers).collect();
     }
 
-    /// Roles that tell an event loop which is asked from outside that something is done: workers that are never without work are never
-    /// seen to be given any.
-    fn answering_loops(&self) -> HashSet<RoleId> {
-        let processes = &self.trace.threads.process;
-        let mut answers: HashMap<RoleId, u64> = HashMap::new();
-        for (number, key) in
-            self.trace.events().keys.iter().enumerate().filter(|(_, key)| is_of_event_loop(key.syscall()))
-        {
-            let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { continue };
-            let (role, of_waker) = ((self.role_of)(thread), (self.role_of)(waker));
-            let is_within = processes.get(thread) == processes.get(waker) && role != of_waker;
-            if is_within && self.asked_from_outside.contains(&role) {
-                *answers.entry(of_waker).or_default() += self.dialogues.waits(number);
-            }
-        }
-        answers.retain(|_, count| *count >= USUAL);
-        answers.into_keys().collect()
-    }
-
-    /// Roles whose idle waits, of those keys that `is_given` chooses, are many enough.
-    fn given_work(&self, is_given: &dyn Fn(&Self, &EventKey) -> bool) -> HashSet<RoleId> {
-        let mut given: HashMap<RoleId, u64> = HashMap::new();
+    /// Roles with enough waits, by the role that a key's waits tell of, if any.
+    fn usual_roles(&self, role_of_key: impl Fn(usize, &EventKey) -> Option<RoleId>) -> HashSet<RoleId> {
+        let mut counts: HashMap<RoleId, u64> = HashMap::new();
         for (number, key) in self.trace.events().keys.iter().enumerate() {
-            let is_idle = matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
-            if let Some(thread) = key.thread().get().filter(|_| is_idle && is_given(self, key)) {
-                *given.entry((self.role_of)(thread)).or_default() += self.dialogues.waits(number);
+            if let Some(role) = role_of_key(number, key) {
+                *counts.entry(role).or_default() += self.dialogues.waits(number);
             }
         }
-        given.retain(|_, count| *count >= USUAL);
-        given.into_keys().collect()
+        counts.retain(|_, count| *count >= USUAL);
+        counts.into_keys().collect()
+    }
+
+    fn are_of_one_process(&self, one: usize, other: usize) -> bool {
+        let processes = &self.trace.threads.process;
+        processes.get(one) == processes.get(other)
     }
 
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for
@@ -303,7 +296,7 @@ impl<'n, 't> Classes<'n, 't> {
         use WaitClass::{Demand, Idle, Own, Structure};
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
         let in_call = key.syscall() >= 0;
-        let calls = |names: &[&str]| is_in(key, names);
+        let calls = |names: &[&str]| calls_one_of(key, names);
         let in_loop = is_of_event_loop(key.syscall());
         let name = self.name(key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
@@ -372,9 +365,8 @@ impl<'n, 't> Classes<'n, 't> {
         key: &EventKey,
         place_of: &mut impl FnMut(&EventKey) -> PlaceId,
     ) -> bool {
-        let processes = &self.trace.threads.process;
         let is_sibling = is_of_event_loop(key.syscall())
-            && processes.get(thread) == processes.get(waker)
+            && self.are_of_one_process(thread, waker)
             && self.loops.contains(&(waker, place_of(key)));
         !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker), is_of_event_loop(key.syscall()))
     }

@@ -1,10 +1,9 @@
 //! When threads of a program collected garbage: a goroutine that is ready and does not run is behind the collector's, which have no rows.
 
-use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
-use crate::study::intervals::{Activity, for_each_interval};
+use crate::study::intervals::{Activity, for_each_interval, union};
 use crate::study::thread_index::{ThreadIndex, ThreadPiece};
 
 /// Part of a time in which somebody must have collected for it to be the collector's.
@@ -34,7 +33,7 @@ impl CollectionTimes {
         for_each_interval(trace, |interval| {
             if interval.activity == Activity::Running {
                 let (from, to) = (interval.from, interval.to);
-                let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+                let run = ThreadPiece::running(from, to);
                 index.split_running(interval.thread, run, &mut |piece| {
                     if names.run_place_of(piece.stack).1 {
                         spans.push((piece.from, piece.to));
@@ -42,7 +41,7 @@ impl CollectionTimes {
                 });
             }
         });
-        Self { spans: joined(spans) }
+        Self { spans: union(spans) }
     }
 
     /// Whether somebody collected for most of a time.
@@ -54,26 +53,13 @@ impl CollectionTimes {
     }
 }
 
-/// The same times in order, each once.
-fn joined(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    spans.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in spans {
-        match joined.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
-    }
-    joined
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_time_is_the_collectors_where_it_ran_for_most_of_it() {
-        let collections = CollectionTimes { spans: joined(vec![(20, 30), (0, 10), (8, 14)]) };
+        let collections = CollectionTimes { spans: union(vec![(20, 30), (0, 10), (8, 14)]) };
         assert_eq!(collections.spans, [(0, 14), (20, 30)]);
         assert!(collections.are_most_of((10, 18)));
         assert!(!collections.are_most_of((10, 20)));

@@ -4,12 +4,10 @@ use dwell_model::{Outcome, ThreadId};
 use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::Link;
+use crate::study::explain::terms::{GOES_ON_NS, Link};
 
 /// How long each has waited at least, ns: sampling may take two short waits for a circle.
 const LEAST_NS: u64 = 50_000_000;
-/// A wait that is taken up again so soon is the same one, ns: the JVM looks again from time to time.
-const GOES_ON_NS: u64 = 1_000_000;
 
 /// The waits of each circle, each for a lock that the next one's thread has; the last one's is the first one's thread's.
 pub fn deadlocks(trace: &Trace, names: &mut Names<'_, '_>) -> Vec<Vec<Link>> {
@@ -47,6 +45,7 @@ impl LastWait {
             _ => false,
         };
         let holder = key.holder().get().filter(|holder| is_open && *holder < trace.threads.tid.len())?;
+        // The JVM looks again from time to time.
         let mut began = rows.start_ns(row);
         for before in (all.start..row).rev() {
             let same = events.off_cpu_key(before).object() == key.object();

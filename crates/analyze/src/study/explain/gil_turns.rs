@@ -5,9 +5,7 @@ use dwell_model::{ObjectId, ObjectType, Outcome};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::object::object_type;
-
-/// Time from the end of one wait to the next, ns, up to which it is the same attempt.
-const SAME_ATTEMPT_NS: u64 = 1_000_000;
+use crate::study::explain::terms::GOES_ON_NS;
 
 /// When which thread took each GIL: ns and thread, in order of time.
 #[derive(Default)]
@@ -45,7 +43,7 @@ impl GilTurns {
             let Some(taken) = self.of_object.get_mut(&key.object()) else { continue };
             let next = (row + 1 < all.end).then_some(row + 1);
             let waits_on = next.is_some_and(|next| {
-                let soon = rows.start_ns(next).saturating_sub(rows.end_ns(row)) < SAME_ATTEMPT_NS;
+                let soon = rows.start_ns(next).saturating_sub(rows.end_ns(row)) < GOES_ON_NS;
                 soon && events.off_cpu_key(next).object() == key.object()
             });
             if Outcome::from_code(key.outcome()) == Outcome::Woken || !waits_on {

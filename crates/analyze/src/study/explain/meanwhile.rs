@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectType, Outcome, StackId};
+use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -89,7 +89,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
         match (interval.activity, interval.row) {
             (Activity::Running, _) => {
                 let (from, to) = span;
-                let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+                let run = ThreadPiece::running(from, to);
                 index.split_running(thread, run, &mut |piece| {
                     // A goroutine that stays in a call without a sample runs nothing.
                     if piece.stack.is_some() {
@@ -120,13 +120,12 @@ fn longest_waits(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     let mut of_thread: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
     let mut given: BTreeMap<usize, usize> = BTreeMap::new();
     let events = trace.events();
-    let is_of_role = |thread: &usize| names.role_of(*thread) == cause.role;
-    let threads: Vec<usize> = (0..trace.threads.tid.len()).filter(is_of_role).collect();
+    let threads: Vec<usize> = names.members_of(cause.role).collect();
     for thread in threads {
         for row in events.off_cpu.of(thread) {
             let key = events.off_cpu_key(row);
             let sleeps = object_type(trace, key.object()) == ObjectType::Sleep;
-            // An answer that it asked for is no work.
+            // The answer to a question of its own gives it no work.
             let parks = parks_threads(object_type(trace, key.object()));
             let is_given = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some() && parks;
             *given.entry(thread).or_default() += usize::from(is_given && events.off_cpu.wait_ns(row) > 0);

@@ -193,7 +193,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let deadlocks = deadlocks(trace, &mut names);
     Explanation {
         causes: causes(fold, path_ns, &mut names, (&chains, found)),
-        standstill: standstill(trace, &mut names).filter(|_| deadlocks.is_empty()),
+        standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
         deadlocks,
         names,
         accounts,
@@ -280,11 +280,15 @@ fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
     Some(selected)
 }
 
+/// Whether all that was recorded is asked for.
+fn is_of_all(fold: &Fold<'_>) -> bool {
+    !fold.query.is_filtered() && !fold.query.is_cut() && fold.query.waiters.is_none()
+}
+
 /// The last thread of the main process and its time, where the program ended by itself and all of its time is asked for.
 fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
     let (trace, threads) = (fold.trace, &fold.trace.threads);
-    let (query, ended) = (fold.query, trace.manifest.exit_status.is_some());
-    if !ended || query.is_filtered() || query.is_cut() || query.waiters.is_some() {
+    if trace.manifest.exit_status.is_none() || !is_of_all(fold) {
         return None;
     }
     let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);

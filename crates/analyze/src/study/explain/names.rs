@@ -135,7 +135,12 @@ impl<'f, 't> Names<'f, 't> {
 
     /// Whether a server makes a thread of the role for each connection that it accepts.
     pub fn are_made_for_connections(&self, role: RoleId) -> bool {
-        are_made_for_connections(self.trace, (0..self.role_of.len()).filter(|thread| self.role_of[*thread] == role))
+        are_made_for_connections(self.trace, self.members_of(role))
+    }
+
+    /// The threads of a role, by number.
+    pub fn members_of(&self, role: RoleId) -> impl Iterator<Item = usize> {
+        (0..self.role_of.len()).filter(move |thread| self.role_of[*thread] == role)
     }
 
     /// Whether a role is of fibers.
@@ -193,13 +198,13 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// Whether event loops wait for what has the label.
-    pub fn is_in_event_loop(&self, label: LabelId) -> bool {
+    pub fn is_of_event_loop(&self, label: LabelId) -> bool {
         self.calls.get(label as usize).is_some_and(|call| is_of_event_loop(*call))
     }
 
-    /// The same; and so does the thread by which a runtime has its timers.
-    pub fn is_of_event_loop(&self, label: LabelId) -> bool {
-        self.is_in_event_loop(label) || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
+    /// Whether threads wait there until the next of the program's own timers: an event loop, or the thread by which a runtime has them.
+    pub fn waits_for_own_timers(&self, label: LabelId) -> bool {
+        self.is_of_event_loop(label) || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
     }
 
     /// Whether what has the label passes bytes from those who write to those who read.

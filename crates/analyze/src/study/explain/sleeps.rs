@@ -5,7 +5,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::channels::functions;
+use crate::stacks::frames::functions;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;

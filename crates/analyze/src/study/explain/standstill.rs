@@ -6,7 +6,7 @@ use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::Link;
+use crate::study::explain::terms::{Link, parks_threads};
 
 /// How long all must have waited, ns …
 const LEAST_NS: u64 = 500_000_000;
@@ -55,26 +55,13 @@ pub fn standstill(trace: &Trace, names: &mut Names<'_, '_>) -> Option<Standstill
 
 /// The last row of a thread, where it is a wait that goes on and only other threads of the program can end.
 fn endless_wait(trace: &Trace, thread: usize) -> Option<usize> {
-    use ObjectType::{
-        Barrier, ChildProcess, ConditionVariable, Futex, Mutex, Once, OpenMpBarrier, RwLock, Semaphore, ThreadJoin,
-    };
+    use ObjectType::{Barrier, ChildProcess, Mutex, Once, OpenMpBarrier, RwLock, ThreadJoin};
     let events = trace.events();
     let row = events.off_cpu.of(thread).next_back()?;
     let key = events.off_cpu_key(row);
     let kind = object_type(trace, key.object());
-    let is_internal = matches!(
-        kind,
-        Barrier
-            | ChildProcess
-            | ConditionVariable
-            | Futex
-            | Mutex
-            | Once
-            | OpenMpBarrier
-            | RwLock
-            | Semaphore
-            | ThreadJoin
-    );
+    let is_internal = parks_threads(kind)
+        || matches!(kind, Barrier | ChildProcess | Mutex | Once | OpenMpBarrier | RwLock | ThreadJoin);
     (is_internal && Outcome::from_code(key.outcome()) == Outcome::Unfinished).then_some(row)
 }
 

@@ -222,6 +222,9 @@ pub fn listens(name: &str) -> bool {
     serves(name) || name.contains("TCP listen") || name.contains("connections")
 }
 
+/// A wait that goes on so soon after it was broken off, by a time-out or a signal, is the same wait, ns.
+pub const GOES_ON_NS: u64 = 1_000_000;
+
 /// Descriptors of a set by which threads of one program wake one another, or itself at a time.
 const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair", "timerfd"];
 

@@ -48,6 +48,6 @@ pub const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 pub const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
 
 /// Whether a key's call is one of these.
-pub fn is_in(key: &EventKey, names: &[&str]) -> bool {
+pub fn calls_one_of(key: &EventKey, names: &[&str]) -> bool {
     key.syscall() >= 0 && names.contains(&Syscall::name_of(key.syscall()).as_ref())
 }

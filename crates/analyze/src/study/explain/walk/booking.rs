@@ -7,7 +7,6 @@ use super::WaitWalk;
 use crate::study::explain::askers::Askers;
 use crate::study::explain::chains::WAITS;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId};
-use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadPiece;
 
 impl WaitWalk<'_, '_, '_> {
@@ -16,7 +15,7 @@ impl WaitWalk<'_, '_, '_> {
         if from >= to {
             return;
         }
-        let run = ThreadPiece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
+        let run = ThreadPiece::running(from, to);
         let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
         self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
             pieces.push((piece.from, piece.to, piece.stack));
