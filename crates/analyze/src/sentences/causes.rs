@@ -31,7 +31,7 @@ sentence_table! {
         "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
         "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has, {circles}: explains {wait} of waits, in {wall} of time.",
+    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has: {circles}. That explains {wait} of waits, in {wall} of time.",
         "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits, in {wall} of time.",
         "{who} は停止していました ({label})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
