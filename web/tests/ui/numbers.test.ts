@@ -63,13 +63,10 @@ describe.skipIf(skipped)('numbers', () => {
       );
     }
     await screen().open('r=r000th&tab=top-down&search=push_item');
-    const found = await screen().rows('Top-down Tree');
+    const found = (await screen().rows('Top-down Tree')).map((cells) => cells.slice(0, 3));
+    // A sample in a function's first instruction is a second path to it: the report's first one is on the screen, too.
     const row = rows.find(({ function: name }) => name === 'push_item') ?? {};
-    expect(found.at(-1)?.slice(0, 3)).toEqual([
-      'push_item',
-      duration(Number(row.cpu_ns)),
-      duration(Number(row.wait_ns)),
-    ]);
+    expect(found).toContainEqual(['push_item', duration(Number(row.cpu_ns)), duration(Number(row.wait_ns))]);
   });
 
   test('caller/callee: every function, and the trees around the chosen one', async () => {
