@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use dwell_doctor::{Machine, Quota, Throttling, quota_in_cpus, quota_uses, throttling};
-use dwell_store::{CpuInfo, CpuPlace, QuotaUse};
+use dwell_doctor::{Machine, quota_in_cpus};
+use dwell_store::{CpuInfo, CpuPlace};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -36,36 +36,6 @@ pub fn cpus(pid: u32) -> CpuInfo {
     let quota = quota_in_cpus(&Machine::here(), pid).map_or(u32::MAX, |cpus| cpus.ceil() as u32);
     let usable = affinity(pid).min(quota).max(1);
     CpuInfo { online: online().len() as u32, usable, model: model.map(|(_, name)| name.to_owned()).unwrap_or_default() }
-}
-
-/// The quotas of the control groups of process `pid` (0 = this one), and what they have done so far.
-pub fn quotas(pid: u32) -> Vec<QuotaUse> {
-    let row = |(quota, done): (Quota, Throttling)| QuotaUse {
-        group: quota.folder,
-        runtime_us: quota.runtime_us,
-        period_us: quota.period_us,
-        periods: done.periods,
-        throttled_periods: done.throttled_periods,
-        throttled_ns: done.throttled_ns,
-    };
-    quota_uses(&Machine::here(), pid).into_iter().map(row).collect()
-}
-
-/// What the quotas have done since they were `before`. A group that is gone did nothing that can still be told.
-pub fn quotas_since(before: &[QuotaUse]) -> Vec<QuotaUse> {
-    let machine = Machine::here();
-    let since = |before: &QuotaUse| {
-        let now = throttling(&machine, &before.group)?;
-        Some(QuotaUse {
-            group: before.group.clone(),
-            runtime_us: before.runtime_us,
-            period_us: before.period_us,
-            periods: now.periods.saturating_sub(before.periods),
-            throttled_periods: now.throttled_periods.saturating_sub(before.throttled_periods),
-            throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
-        })
-    };
-    before.iter().filter_map(since).collect()
 }
 
 /// Numbers of the CPUs that are online.

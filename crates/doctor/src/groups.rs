@@ -46,13 +46,18 @@ impl Quota {
 
 /// How many CPUs the control groups of process `pid` (0 = this one) let it use; `None` = as many as there are.
 pub fn quota_in_cpus(machine: &Machine, pid: u32) -> Option<f64> {
-    let quotas = quotas(machine, &machine.text(&format!("/proc/{}/cgroup", process(pid)))?);
+    let quotas = quotas(machine, &cpu_groups(machine, pid)?);
     quotas.iter().map(Quota::cpus).min_by(f64::total_cmp)
+}
+
+/// The control groups of process `pid` (0 = this one), as `/proc/PID/cgroup` has them. None where it is gone.
+pub fn cpu_groups(machine: &Machine, pid: u32) -> Option<String> {
+    machine.text(&format!("/proc/{}/cgroup", process(pid)))
 }
 
 /// The quotas of the control groups of process `pid` (0 = this one), with what they have done so far.
 pub fn quota_uses(machine: &Machine, pid: u32) -> Vec<(Quota, Throttling)> {
-    let groups = machine.text(&format!("/proc/{}/cgroup", process(pid))).unwrap_or_default();
+    let groups = cpu_groups(machine, pid).unwrap_or_default();
     let done = |quota: Quota| throttling(machine, &quota.folder).map(|done| (quota, done));
     quotas(machine, &groups).into_iter().filter_map(done).collect()
 }

@@ -18,7 +18,7 @@ pub use apply::{Applied, apply, restore, undo};
 pub use change::Change;
 pub use cpus::{nodes, siblings};
 pub use finding::{Finding, Verdict};
-pub use groups::{Quota, Throttling, quota_in_cpus, quota_uses, throttling};
+pub use groups::{Quota, Throttling, cpu_groups, quota_in_cpus, quota_uses, throttling};
 pub use machine::Machine;
 pub use power::{governors, set_governor};
 

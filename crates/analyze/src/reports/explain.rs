@@ -186,7 +186,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
         };
         (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
-    queue_causes(fold).into_iter().filter_map(part).collect()
+    queue_causes(fold, &explanation.run_queue).into_iter().filter_map(part).collect()
 }
 
 impl QueueRow<'_> {
@@ -245,7 +245,9 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
     let (subject, place) = (cause.subject.as_str(), fold.stacks.place(cause.stack));
     let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
     let sentence = match cause.reason {
-        QueueReason::Quota => say!(CAUSE_QUOTA, group = subject, wait = wait, wall = wall),
+        QueueReason::Quota => {
+            say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
+        }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
         QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
         QueueReason::Collector => say!(CAUSE_COLLECTOR_RAN, wait = wait, wall = wall),

@@ -12,6 +12,7 @@ use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
+use crate::study::explain::RunQueue;
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +83,8 @@ const COLLECTED_SHARE: f64 = 0.5;
 const BUSY_SHARE: f64 = 0.3;
 
 /// The reasons that matter.
-pub fn queue_causes(fold: &Fold<'_>) -> Vec<QueueCause> {
-    let quota = cpu_quota(fold);
+pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
+    let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
     let others = if quota.is_some() { None } else { cpus_taken(fold) };
     quota.into_iter().chain(others).chain(oversubscription(fold)).collect()
 }
@@ -137,6 +138,17 @@ fn cpu_quota(fold: &Fold<'_>) -> Option<QueueCause> {
         reason: QueueReason::Quota,
         subject: quota.group.clone(),
         evidence: Prose::from(text).and(needed(fold, quota)),
+        stack: StackId::NONE,
+    })
+}
+
+/// A quota that nobody counted, as threads ran again when its periods began.
+fn quota_by_period(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
+    let RunQueue { quota_by_period_ns: Some(period_ns), quota_ns, .. } = *run_queue else { return None };
+    (elapsed_share(fold, quota_ns) >= DENIED_ELAPSED).then(|| QueueCause {
+        reason: QueueReason::Quota,
+        subject: String::new(),
+        evidence: say!(CPU_QUOTA_BY_PERIOD, stopped = Word::Ns(quota_ns), period = Word::Ns(period_ns)).into(),
         stack: StackId::NONE,
     })
 }
@@ -224,7 +236,7 @@ mod tests {
 
     fn causes(trace: &Trace) -> Vec<QueueCause> {
         let query = Query::default();
-        queue_causes(&Fold::new(trace, &query).unwrap())
+        queue_causes(&Fold::new(trace, &query).unwrap(), &RunQueue::default())
     }
 
     fn reasons(trace: &Trace) -> Vec<QueueReason> {

@@ -16,6 +16,9 @@ sentence_table! {
     CPU_QUOTA = "cpu-quota",
         "Its control group may use {runtime} of CPU time in {period}: it had used that up in {throttled} of {periods} periods. Threads were ready for {denied} of CPU time that they did not get.",
         "コントロールグループが {period} に使える CPU 時間は {runtime} で、{periods} 周期のうち {throttled} 周期で使い切りました。スレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした。";
+    CPU_QUOTA_BY_PERIOD = "cpu-quota-by-period",
+        "Its threads ran again when periods of {period} began, after {stopped} in which they had no CPU.",
+        "スレッドは {period} の周期の始まりで再び実行され、それまで {stopped} の間 CPU を得られませんでした。";
     CPU_QUOTA_NEEDED = "cpu-quota-needed", "It could have used {cpus} CPUs on average; the quota is {has}.",
         "平均 {cpus} 個の CPU を使えたはずですが、クォータは {has} 個です。";
     SINGLE_THREADED_PHASE = "single-threaded-phase",

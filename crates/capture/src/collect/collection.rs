@@ -10,6 +10,7 @@ use super::collector_latency::SchedulingDelay;
 use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::note_losses;
+use super::quotas::QuotaWatch;
 use crate::clock::monotonic_ns;
 use crate::drain::drained::EventSink;
 use crate::drain::source::Source;
@@ -77,6 +78,7 @@ pub(super) struct Collection<'a> {
     pub(super) attached: Vec<(u32, Option<Began>)>,
     pub(super) pidfds: Vec<OwnedFd>,
     pub(super) itt: Itt,
+    pub(super) quotas: QuotaWatch,
     pub(super) pause: Pause,
     /// Whether programs' files had more than a round drains.
     pub(super) itt_left: bool,

@@ -11,7 +11,6 @@ use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::drain::copies::walk_copies;
 use crate::drain::drained::EventSink;
 use crate::error::Result;
-use crate::machine::quotas_since;
 use crate::priority::restore_scheduling;
 use crate::programs::launch::Child;
 use crate::programs::proc;
@@ -48,7 +47,7 @@ impl Collection<'_> {
         drained.recorder.flush(monotonic_ns())?;
         note_losses(&*self.source, &mut self.losing, &mut self.manifest);
         let manifest = &mut self.manifest;
-        manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: quotas_since(&manifest.taken.quotas) };
+        manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: self.quotas.finish() };
         manifest.state = State::Collected;
         manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
         manifest.end_ns = end_ns;

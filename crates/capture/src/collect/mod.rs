@@ -10,6 +10,7 @@ mod joining;
 mod loss_timeline;
 mod manifest;
 mod pausing;
+mod quotas;
 mod recording;
 mod rights;
 mod rounds;

@@ -27,6 +27,8 @@ impl Collection<'_> {
         if self.pause.is_final {
             return;
         }
+        programs.iter().for_each(|&pid| self.quotas.look(pid));
+        self.quotas.round(monotonic_ns(), || drained.lives.ids().collect());
         if let Some(system) = &mut self.system {
             programs.iter().for_each(|&pid| system.process(pid));
             if now || system.due_in(monotonic_ns()) == 0 {

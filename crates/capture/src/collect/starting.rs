@@ -13,6 +13,7 @@ use super::collector_latency::SchedulingDelay;
 use super::control_socket::ControlSocket;
 use super::loss_timeline::LossTimeline;
 use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
+use super::quotas::QuotaWatch;
 use super::recording::{outliers, recorder};
 use super::rights::{TO_START, looking, seed, settle_rights};
 use super::source;
@@ -85,7 +86,6 @@ impl<'a> Opened<'a> {
     fn describe(&mut self, manifest: &mut Manifest) {
         let first = self.targets.first().copied().unwrap_or(0);
         manifest.cpus = machine::cpus(first);
-        manifest.taken.quotas = machine::quotas(first);
         manifest.delays = self.source.take_delays();
         self.source.name().clone_into(&mut manifest.source);
     }
@@ -137,6 +137,7 @@ impl<'a> Collection<'a> {
             attached: attached(options).iter().map(|&pid| (pid, proc::began(pid))).collect(),
             pidfds,
             itt,
+            quotas: QuotaWatch::new(targets.first().copied().unwrap_or(0)),
             pause,
             itt_left: false,
             soon: false,

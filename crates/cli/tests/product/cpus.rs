@@ -12,7 +12,11 @@ use crate::harness::Case;
 use crate::recording::{Recording, Running, collect, number, sample, text};
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("cpus::taken_by_others", taken), Case::new("cpus::quota", quota)]
+    vec![
+        Case::new("cpus::taken_by_others", taken),
+        Case::new("cpus::quota", quota),
+        Case::new("cpus::quota_of_a_group_entered_later", quota_entered_later),
+    ]
 }
 
 /// A program that computes without end on one CPU.
@@ -67,5 +71,26 @@ fn quota() -> Result<()> {
     ensure!(number(quota, "throttled_periods")? >= 1.0, "{quota}");
     let quota = cause(&recording, "cpu-quota")?.context("no cause cpu-quota")?;
     ensure!(text(&quota, "text").contains("20.0 ms of CPU time in 100 ms"), "{quota}");
+    Ok(())
+}
+
+/// A program that enters its group when it already runs, as in a container, and without exec; the group is gone before the end.
+fn quota_entered_later() -> Result<()> {
+    let version_1 = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")];
+    let group = Cgroup::new("cpu", &version_1, &[("cpu.max", "20000 100000")])?;
+    let parent = group.path().parent().context("the group has no parent")?;
+    let script = format!(
+        "(end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do for i in $(seq 20000); do :; done; done) & sleep 0.3; \
+         echo $! > {group}/cgroup.procs; sleep 2; \
+         awk '$1 == \"throttled_time\" {{ print \"truth ms\", $2 / 1e6 }} $1 == \"throttled_usec\" {{ print \"truth ms\", $2 / 1e3 }}' \
+         {group}/cpu.stat; echo $! > {parent}/cgroup.procs; rmdir {group}; wait",
+        group = group.path().display(),
+        parent = parent.display(),
+    );
+    let recording = Recording::of(&[], &["sh", "-c", &script])?;
+    let counted_ns = recording.output.truth("ms").context("no count of the kernel")? * 1e6;
+    let quota = cause(&recording, "cpu-quota")?.context("no cause cpu-quota")?;
+    let told = number(&quota, "wait_ns")?;
+    ensure!((0.8..1.2).contains(&(told / counted_ns)), "{told} ns, the kernel counted {counted_ns}");
     Ok(())
 }

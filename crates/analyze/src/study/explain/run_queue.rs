@@ -42,8 +42,8 @@ pub struct RunQueue {
     pub unknown_ns: u64,
     /// Time in which any thread was there for longer than waking up takes.
     pub wall_ns: u64,
-    /// Whether the quota was told from the period of the stays alone.
-    pub quota_by_period: bool,
+    /// The quota's period, ns, where the stays alone tell of it.
+    pub quota_by_period_ns: Option<u64>,
     /// Other programs and how long they ran in the recording, ns; the longest first.
     pub rivals: Vec<(String, u64)>,
 }
@@ -115,9 +115,10 @@ impl RunQueue {
         let of_part = |ns: u64| (ns as f64 * part.min(1.0)) as u64;
         let mut rest = self.all_ns.saturating_sub(self.own_ns).saturating_sub(self.waking_ns);
         let counted = taken.quotas.iter().map(|quota: &QuotaUse| quota.throttled_ns).fold(0, u64::saturating_add);
-        let by_period = if counted == 0 { by_period(stays) } else { 0 };
-        self.quota_by_period = by_period > 0;
-        self.quota_ns = rest.min(of_part(counted).max(by_period));
+        // What a group did before it was first seen, and since it was last seen, is not counted.
+        let (period, stopped_ns) = stopped_by_period(stays).unzip();
+        self.quota_by_period_ns = period.filter(|_| counted == 0);
+        self.quota_ns = rest.min(of_part(counted).max(stopped_ns.unwrap_or(0)));
         rest -= self.quota_ns;
         let others = taken.rivals.iter().map(|rival: &Rival| rival.ns).fold(0, u64::saturating_add);
         self.others_ns = rest.min(of_part(others));
@@ -127,8 +128,8 @@ impl RunQueue {
     }
 }
 
-/// The time of long stays that end at one phase of a period, when most do: a quota that is filled up again.
-fn by_period(stays: &[(u64, u64)]) -> u64 {
+/// The period at one phase of which most of the long stays end, as a quota is filled up again then, and the time of these stays, ns.
+fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
     let of_period = |period: u64| {
         let mut phases: Vec<u64> = stays.iter().map(|(ran, _)| ran % period).collect();
         phases.sort_unstable();
@@ -138,9 +139,10 @@ fn by_period(stays: &[(u64, u64)]) -> u64 {
         // Each period ends those of all threads at once: eight threads that once begin together are no sign.
         let ended: HashSet<u64> = near.iter().map(|(ran, _)| (ran + period / 2 - middle % period) / period).collect();
         let most = ended.len() >= ENDED_PERIODS && near.len() as f64 > STAYS_SHARE * stays.len() as f64;
-        most.then(|| near.iter().map(|(_, ns)| ns).sum())
+        most.then(|| (period, near.iter().map(|(_, ns)| ns).sum()))
     };
-    PERIODS.into_iter().filter_map(of_period).max().unwrap_or(0)
+    // What ends with each long period does with each short one, too: the last of equals is the longest.
+    PERIODS.into_iter().rev().filter_map(of_period).max_by_key(|(_, ns)| *ns)
 }
 
 #[cfg(test)]
@@ -152,14 +154,14 @@ mod tests {
     #[test]
     fn stays_that_end_with_each_period_are_a_quotas() {
         let stays: Vec<(u64, u64)> = (3..23).map(|period| (period * 100 * MS + 7 * MS, 40 * MS)).collect();
-        assert_eq!(by_period(&stays), 20 * 40 * MS);
+        assert_eq!(stopped_by_period(&stays), Some((100 * MS, 20 * 40 * MS)));
     }
 
     #[test]
     fn threads_that_once_begin_together_are_stopped_by_none() {
         let together: Vec<(u64, u64)> = (0..20).map(|thread| (300 * MS + thread * 10_000, 40 * MS)).collect();
-        assert_eq!(by_period(&together), 0);
+        assert_eq!(stopped_by_period(&together), None);
         let now_and_then: Vec<(u64, u64)> = (0..20).map(|stay| (stay * 137 * MS, 40 * MS)).collect();
-        assert_eq!(by_period(&now_and_then), 0);
+        assert_eq!(stopped_by_period(&now_and_then), None);
     }
 }

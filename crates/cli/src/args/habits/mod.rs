@@ -20,7 +20,7 @@ use clap::Command;
 
 pub use self::nearest::NearestCommand;
 use self::options::{
-    ANALYSES, OptionHabit, PERF_RECORD, PERF_REPORT, REPORTS, STRACE, TOP, VTUNE_COLLECT, VTUNE_REPORT,
+    ANALYSES, OptionHabit, PERF_RECORD, PERF_REPORT, REPORTS, RESULT, STRACE, TOP, VTUNE_COLLECT, VTUNE_REPORT,
 };
 pub use self::peers::meaning_of;
 use self::translate::{HabitRules, Translation, own_option};
@@ -95,8 +95,9 @@ fn of_own_command(words: Vec<OsString>, command: &Command, dwell: &Command) -> M
     let habits = Habits { dwell };
     if command.get_name() != "collect" {
         let table: &[&[OptionHabit]] = match command.get_name() {
-            "report" => &[PERF_REPORT],
+            "report" => &[PERF_REPORT, RESULT],
             "top" => &[TOP],
+            "sql" | "export" | "view" | "pack" | "source" | "finalize" => &[RESULT],
             _ => &[],
         };
         let is_meant = has_long_option_with_one_dash(&words[2..], command) || has_perf_sort_keys(&words, command);
@@ -240,7 +241,7 @@ impl Habits<'_> {
             }
             ("report" | "R", Some(report)) => self.vtune_report(report, rest),
             ("command", Some(word)) => self.steering(word, rest),
-            ("finalize", _) => self.reading(&["finalize"], &[VTUNE_REPORT], &words[2..]),
+            ("finalize", _) => self.reading(&["finalize"], &[VTUNE_REPORT, RESULT], &words[2..]),
             ("version", _) => MeantCommand::Own(vec!["dwell".into(), "--version".into()]),
             ("help", _) => MeantCommand::Own(vec!["dwell".into(), "--help".into()]),
             _ if self.is_of_strace(bare) => self.recording(&[STRACE], &words[1..]),
@@ -265,10 +266,10 @@ impl Habits<'_> {
         }
         let results = Translation::read(rest, self.report_rules()).names.len();
         if results > 1 {
-            return self.reading(&["compare"], &[VTUNE_REPORT], rest);
+            return self.reading(&["compare"], &[VTUNE_REPORT, RESULT], rest);
         }
         match REPORTS.iter().find(|(name, _)| *name == report) {
-            Some((_, own)) => self.reading(&["report", own], &[VTUNE_REPORT], rest),
+            Some((_, own)) => self.reading(&["report", own], &[VTUNE_REPORT, RESULT], rest),
             None => MeantCommand::Other(NearestCommand::new(
                 format!("Dwell has no report `{report}`"),
                 "dwell report --help lists the reports",
@@ -278,7 +279,7 @@ impl Habits<'_> {
 
     fn report_rules(&self) -> HabitRules<'_> {
         HabitRules {
-            habits: &[VTUNE_REPORT],
+            habits: &[VTUNE_REPORT, RESULT],
             own: self.command(&["report"]).unwrap_or(self.dwell),
             runs_program: false,
         }
@@ -286,13 +287,14 @@ impl Habits<'_> {
 
     /// `-source-object function=NAME`.
     fn vtune_source(&self, rest: &[OsString]) -> MeantCommand {
-        self.reading(&["source"], &[VTUNE_REPORT], rest)
+        self.reading(&["source"], &[VTUNE_REPORT, RESULT], rest)
     }
 
     /// `-command stop -r DIR`.
     fn steering(&self, word: &str, rest: &[OsString]) -> MeantCommand {
         let Some(own) = self.command(&["control"]) else { return MeantCommand::Own(rest.to_vec()) };
-        let mut read = Translation::read(rest, HabitRules { habits: &[VTUNE_REPORT], own, runs_program: false });
+        let mut read =
+            Translation::read(rest, HabitRules { habits: &[VTUNE_REPORT, RESULT], own, runs_program: false });
         let mut whole: Vec<OsString> = vec!["dwell".into(), "control".into()];
         whole.append(&mut read.names);
         whole.push(if word == "detach" { "stop" } else { word }.into());

@@ -120,9 +120,12 @@ pub const VTUNE_COLLECT: &[OptionHabit] = &[
     OptionHabit::valued(&["target-duration-type", "mrte-mode", "user-data-dir"], |_| GivenOption::Nothing(NO_TUNING)),
 ];
 
+/// `-r RESULT`, as `collect` has it, of the commands that read one.
+pub const RESULT: &[OptionHabit] =
+    &[OptionHabit::valued(&["r", "result-dir"], |folder| GivenOption::Name(folder.into()))];
+
 /// What VTune's options for reports are called otherwise.
 pub const VTUNE_REPORT: &[OptionHabit] = &[
-    OptionHabit::valued(&["r", "result-dir"], |folder| GivenOption::Name(folder.into())),
     OptionHabit::valued(&["source-object"], |what| GivenOption::Name(what.trim_start_matches("function=").into())),
     OptionHabit::valued(&["time-filter"], |range| option("--time-range", &range.replacen(':', "-", 1))),
     OptionHabit::valued(&["filter-out"], |filter| option("--exclude", filter)),

@@ -42,6 +42,9 @@ fn the_same_command_runs() {
         ("dwell report --sort comm,dso", "dwell report hotspots --group-by thread-name,module"),
         ("dwell report --stdio -i r000th", "dwell report hotspots r000th"),
         ("dwell report --children", "dwell report top-down"),
+        ("dwell report summary -r r5", "dwell report summary r5"),
+        ("dwell report blame queue_lock --result-dir=r5", "dwell report blame queue_lock r5"),
+        ("dwell sql -r r5 SELECT", "dwell sql SELECT r5"),
         ("dwell top -b -n 1", "dwell top --once"),
         ("dwell -collect threading -result-dir r5 -- ./app", "dwell collect threading --result-dir r5 -- ./app"),
         (
