@@ -80,7 +80,6 @@ const PATTERNS: &[Pattern] = &[
             "tokio::runtime::*park*",
             "QEventDispatcher*",
             "ServerLoop",
-            "select_poll*",
             "fpm_event_loop",
             "rte_eal_*",
             "server_mainloop*",

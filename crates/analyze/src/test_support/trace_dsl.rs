@@ -5,7 +5,7 @@
 //! millisecond before the wake-up; sleeps (`s`) are ended by the timer. A wait is at `pthread_mutex_lock` called by
 //! `use_m`, running is at its function, both called by `main`.
 //!
-//! A line of two words is what the thread of the first one says of itself, see [`crate::said`].
+//! A line of two words is what the thread of the first one says of itself, see `test_support::annotations`.
 
 use std::collections::HashMap;
 

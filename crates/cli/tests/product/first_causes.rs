@@ -29,7 +29,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// The first cause is of this kind, explains `seconds` of waits at least (where it is anybody's wait), and names all of these.
-fn expect_first(recording: &Recording, kind: &str, seconds: f64, named: &[&str]) -> Result<()> {
+pub fn expect_first(recording: &Recording, kind: &str, seconds: f64, named: &[&str]) -> Result<()> {
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
     let rows = recording.rows(&["explain"])?;
     // Who else runs on the machine is no fault of the program's.

@@ -30,6 +30,7 @@ mod faults_page;
 mod faults_recording;
 mod fibers;
 mod first_causes;
+mod first_causes_of_programs;
 mod fleet;
 mod fleet_compact;
 mod flight;
@@ -126,6 +127,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     real_programs::cases,
     event_loops::cases,
     first_causes::cases,
+    first_causes_of_programs::cases,
     counted_events::cases,
     python::cases,
     python_library::cases,

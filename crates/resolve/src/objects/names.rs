@@ -130,7 +130,7 @@ fn anonymous(meta: &Meta, record: &ObjectRecord, key: u64) -> Described {
     let what = text.trim_start_matches("anon_inode:").trim_matches(['[', ']']).to_owned();
     let detail = format!("descriptor {}", record.fd);
     match what.as_str() {
-        "eventpoll" => epoll(meta.members(key).unwrap_or_default()),
+        "eventpoll" => epoll(meta, meta.members(key).unwrap_or_default()),
         "eventfd" => nameless(ObjectType::Event, "eventfd", detail),
         "timerfd" => nameless(ObjectType::Timer, "timerfd", detail),
         "signalfd" => nameless(ObjectType::Signal, "signalfd", detail),
@@ -142,17 +142,17 @@ fn anonymous(meta: &Meta, record: &ObjectRecord, key: u64) -> Described {
     }
 }
 
-fn epoll(members: &str) -> Described {
-    let names: Vec<String> = members.lines().map(member_name).collect();
+fn epoll(meta: &Meta, members: &str) -> Described {
+    let names: Vec<String> = members.lines().map(|line| member_name(meta, line)).collect();
     let name = if names.is_empty() { "epoll".into() } else { format!("epoll {}", set_of(names)) };
     Described { kind: ObjectType::Event, name, detail: members.replace('\n', ", "), anonymous: members.is_empty() }
 }
 
 /// A member as /proc told it, without what changes from run to run.
-fn member_name(line: &str) -> String {
+fn member_name(meta: &Meta, line: &str) -> String {
     let what = line.trim_start_matches("anon_inode:").trim_matches(['[', ']']);
     match line {
-        _ if line.starts_with("TCP ") && line.contains("->") => connection(line),
+        _ if line.starts_with("TCP ") && line.contains("->") => connection(meta, line),
         _ if line.starts_with("pipe:") => "pipe".into(),
         _ if line.starts_with("socket:") => "socket".into(),
         _ if line.starts_with("fd ") => "closed file".into(),
@@ -162,26 +162,25 @@ fn member_name(line: &str) -> String {
 
 /// `TCP 127.0.0.1:40312 -> 127.0.0.1:80` as sockets are called by themselves, where only the own port is one that the kernel chose: this
 /// end asks the other one.
-fn connection(line: &str) -> String {
+fn connection(meta: &Meta, line: &str) -> String {
     let name = line.split_once(" -> ").and_then(|(own, other)| {
         let (address, port) = own.rsplit_once(':')?;
-        let chosen = |port: &str| port.parse::<u16>().is_ok_and(|port| port >= EPHEMERAL);
-        (chosen(port) && !is_chosen(other)).then(|| format!("{address}:* -> {other}"))
+        (is_chosen(meta, port) && !is_chosen(meta, other)).then(|| format!("{address}:* -> {other}"))
     });
     name.unwrap_or_else(|| "connections".into())
 }
 
 /// A connection that somebody else opened has nothing in its name that stays the same.
-fn set_member(name: &str) -> String {
+fn set_member(meta: &Meta, name: &str) -> String {
     let accepted =
-        name.contains(" -> ") && (name.ends_with(":*") || name.matches(":*").count() == 0 || is_chosen(name));
+        name.contains(" -> ") && (name.ends_with(":*") || name.matches(":*").count() == 0 || is_chosen(meta, name));
     if accepted { "connections".into() } else { name.to_owned() }
 }
 
-/// Whether both ends of a connection have ports that the kernel chose.
-fn is_chosen(name: &str) -> bool {
+/// Whether the port that a name ends with is one that the kernel chose for whoever connected: nobody listened at it.
+fn is_chosen(meta: &Meta, name: &str) -> bool {
     let port = name.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
-    port.is_some_and(|port| port >= EPHEMERAL)
+    port.is_some_and(|port| port >= EPHEMERAL && !meta.listening.contains(&port))
 }
 
 fn set_of(mut names: Vec<String>) -> String {
@@ -212,7 +211,7 @@ fn poll_set(meta: &Meta, record: &ObjectRecord, time_ns: u64) -> Described {
     if record.member_count as usize > known && known > 0 {
         detail = format!("{known} of {} members; {detail}", record.member_count);
     }
-    let names: Vec<String> = described.iter().map(|member| set_member(&member.name)).collect();
+    let names: Vec<String> = described.iter().map(|member| set_member(meta, &member.name)).collect();
     let name = if names.is_empty() { "poll".into() } else { format!("poll {}", set_of(names)) };
     Described { kind: ObjectType::Event, name, detail, anonymous: described.is_empty() }
 }
@@ -403,9 +402,15 @@ mod tests {
     #[test]
     fn epoll_sets_tell_their_members() {
         let set = epoll(
+            &Meta::default(),
             "TCP listen 0.0.0.0:80\nTCP 1.1.1.1:80 -> 2.2.2.2:5\nTCP 1.1.1.1:80 -> 2.2.2.2:6\nanon_inode:[eventfd]",
         );
         assert_eq!(set.name, "epoll {TCP listen 0.0.0.0:80, connections, eventfd}");
+        let mut meta = Meta::default();
+        let ends = "TCP 1.1.1.1:51000 -> 1.1.1.1:41000\nTCP 1.1.1.1:41000 -> 1.1.1.1:51000";
+        assert_eq!(epoll(&meta, ends).name, "epoll {connections}");
+        meta.listening.insert(41000);
+        assert_eq!(epoll(&meta, ends).name, "epoll {TCP 1.1.1.1:* -> 1.1.1.1:41000, connections}");
     }
 
     #[test]

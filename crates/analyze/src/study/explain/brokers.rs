@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use dwell_model::Outcome;
 use dwell_store::{EventKey, Trace};
 
+use crate::study::explain::creators::creators;
 use crate::study::explain::terms::{RoleId, is_of_event_loop};
 
 /// When the first role first had the second one woken by a loop, ns.
@@ -53,8 +54,14 @@ impl Brokers {
         }
     }
 
-    /// Whether `asker` is the client of `other`, by way of a third.
-    pub fn is_client(&self, asker: RoleId, other: RoleId) -> bool {
+    /// Whether `asker` is the client of a thread, by way of a third: of its role, or of that of a program which started it.
+    pub fn is_client(&self, trace: &Trace, asker: RoleId, thread: usize, role_of: &dyn Fn(usize) -> RoleId) -> bool {
+        std::iter::once(thread)
+            .chain(creators(trace, thread))
+            .any(|other| self.is_client_of_role(asker, role_of(other)))
+    }
+
+    fn is_client_of_role(&self, asker: RoleId, other: RoleId) -> bool {
         let asked = |by, whom| self.asked.get(&(by, whom)).copied();
         asked(asker, other).is_some_and(|first| asked(other, asker).is_none_or(|answer| first < answer))
     }
@@ -82,6 +89,11 @@ fn wake_ups(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> HashMap<usize, 
     }
     for thread in 0..trace.threads.tid.len() {
         let role = role_of(thread);
+        // To start a program is to ask it.
+        let creator = creators(trace, thread).next().filter(|creator| role_of(*creator) != role);
+        if let Some(of) = creator.and_then(|creator| wake_ups.get_mut(&creator)) {
+            of.push((trace.threads.start_ns[thread], role));
+        }
         events.off_cpu.for_each_wait(events.off_cpu.of(thread), |row, wait_ns, key| {
             let waker = events.key(key).waker().get().filter(|waker| wait_ns > 0 && role_of(*waker) != role);
             if let Some(of) = waker.and_then(|waker| wake_ups.get_mut(&waker)) {

@@ -120,6 +120,18 @@ impl Chains {
         first
     }
 
+    /// Whether any wait of the chain that ends at `node` is one that `holds`.
+    pub fn any_above(&self, node: NodeId, mut holds: impl FnMut(Link) -> bool) -> bool {
+        let mut at = self.nodes[node as usize];
+        while let Some(link) = at.link {
+            if holds(link) {
+                return true;
+            }
+            at = self.nodes[at.parent as usize];
+        }
+        false
+    }
+
     /// The waits from the first to the last of the chain that ends at `node`.
     pub fn chain(&self, node: NodeId) -> Vec<Link> {
         let mut links = Vec::new();

@@ -11,21 +11,21 @@ use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
+use crate::study::explain::creators::creators;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::idle_mates::have_idle_mate;
-use crate::study::explain::names::{Names, without_count};
+use crate::study::explain::names::Names;
 use crate::study::explain::paced_waits::paced_keys;
 use crate::study::explain::terms::{
-    GOES_ON_NS, PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal,
-    is_needed, is_of_event_loop, is_within_machine, listens, parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
+    is_of_event_loop, is_within_machine, listens, parks_threads, serves,
 };
+use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of};
 
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
-/// The same of a wait for an answer: who asks once more, by another connection, takes longer, ns.
-const SAME_REQUEST_NS: u64 = 200_000;
 /// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
 /// and a switch take.
 const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
@@ -33,7 +33,7 @@ const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
 const USUAL: u64 = 5;
 /// Answered waits on an object for each that times out, from which on that one was for an answer, too.
 const ANSWERS_PER_TIME_OUT: u64 = 2;
-/// Rows behind a time-out in which the wait that goes on is looked for.
+/// Rows before a wait in which the one that gave work is looked for.
 const LOOKED_AT: usize = 64;
 
 /// A key's class as far as the key tells.
@@ -65,6 +65,7 @@ pub struct Classes<'n, 't> {
     asked: HashSet<usize>,
     /// Of each key: whether its waits are sleeps by means of a timed wait.
     paced: Vec<bool>,
+    wait_ends: WaitEnds<'t>,
     /// Roles that others from outside the recording ask.
     asked_from_outside: HashSet<RoleId>,
 }
@@ -95,6 +96,7 @@ impl<'n, 't> Classes<'n, 't> {
             loops,
             asked: asked(trace),
             paced: paced_keys(trace),
+            wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: HashSet::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
@@ -105,6 +107,11 @@ impl<'n, 't> Classes<'n, 't> {
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         classes.find_asked_from_outside();
         classes
+    }
+
+    /// Which row ends a wait.
+    pub fn wait_ends(&self) -> &WaitEnds<'t> {
+        &self.wait_ends
     }
 
     /// Who gives work to whom.
@@ -148,7 +155,8 @@ impl<'n, 't> Classes<'n, 't> {
             return idle;
         }
         let key = self.trace.events().key(key);
-        let answers = waker_of(&key).is_some_and(|waker| self.brokers.is_client(asker, (self.role_of)(waker)));
+        let answers =
+            waker_of(&key).is_some_and(|waker| self.brokers.is_client(self.trace, asker, waker, self.role_of));
         if answers || self.is_held_back(&key, ns) { Idleness::Busy } else { idle }
     }
 
@@ -156,7 +164,7 @@ impl<'n, 't> Classes<'n, 't> {
     /// takes so long is a delayed ACK.
     fn is_held_back(&self, key: &EventKey, ns: u64) -> bool {
         let by_network = WakerKind::from_code(key.waker_kind()) == WakerKind::Network;
-        by_network && is_within_machine(self.name(key)) && DELAYED_ACK_NS.contains(&ns)
+        by_network && is_within_machine(waited_for(self.trace, key)) && DELAYED_ACK_NS.contains(&ns)
     }
 
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
@@ -184,7 +192,7 @@ impl<'n, 't> Classes<'n, 't> {
         let is_idle = |number: usize| matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
         let is_question = |key: &EventKey| {
             let ender = WakerKind::from_code(key.waker_kind());
-            listens(self.name(key)) && matches!(ender, WakerKind::Network | WakerKind::OtherThread)
+            listens(waited_for(self.trace, key)) && matches!(ender, WakerKind::Network | WakerKind::OtherThread)
         };
         let asked = self.usual_roles(|number, key| {
             let thread = key.thread().get().filter(|_| is_idle(number) && is_question(key))?;
@@ -230,7 +238,7 @@ impl<'n, 't> Classes<'n, 't> {
         }
         let rows = &self.trace.events().off_cpu;
         // A look at the clock within the wait is a part of it.
-        let end = self.ended_by(thread, row);
+        let end = self.wait_ends.ended_by(thread, row);
         let key = if end == row { key } else { rows.key(end) };
         let may_be = self.for_role_mate.get(key as usize).copied().unwrap_or(false);
         may_be
@@ -274,7 +282,7 @@ impl<'n, 't> Classes<'n, 't> {
     }
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {
-        let (name, in_loop) = (self.name(key), is_of_event_loop(key.syscall()));
+        let (name, in_loop) = (waited_for(self.trace, key), is_of_event_loop(key.syscall()));
         let listens = listens(name) || in_loop;
         let idle = match key.thread().get().zip(waker_of(key)) {
             // A server's loop that got an answer for a client's question.
@@ -286,11 +294,6 @@ impl<'n, 't> Classes<'n, 't> {
         [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
     }
 
-    /// The name of what a key's waits are for, without a number.
-    fn name(&self, key: &EventKey) -> &'t str {
-        key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", |name| without_count(name))
-    }
-
     fn by_key(&self, key: &EventKey, is_idle: bool, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> OfKey {
         use OfKey::{ByRow, Known};
         use WaitClass::{Demand, Idle, Own, Structure};
@@ -298,7 +301,7 @@ impl<'n, 't> Classes<'n, 't> {
         let in_call = key.syscall() >= 0;
         let calls = |names: &[&str]| calls_one_of(key, names);
         let in_loop = is_of_event_loop(key.syscall());
-        let name = self.name(key);
+        let name = waited_for(self.trace, key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
         match kind {
             ObjectType::Sleep | ObjectType::Timer => return Known(if is_idle { Idle } else { Own }),
@@ -335,8 +338,8 @@ impl<'n, 't> Classes<'n, 't> {
         if is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
             return Known(Demand);
         }
-        if outcome == Outcome::Interrupted && is_internal(name) && self.is_by_own_child(key) {
-            return Known(Structure); // its loop waits for that child alone
+        if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && self.is_by_own_child(key) {
+            return Known(Structure); // it waits for that child alone
         }
         // A descriptor of its own that told the time is the loop's time-out.
         let is_by_timer = in_loop && WakerKind::from_code(key.waker_kind()) == WakerKind::Timer;
@@ -347,8 +350,10 @@ impl<'n, 't> Classes<'n, 't> {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
             let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
             let asked = hands_over || self.was_asked(thread, waker, key, place_of);
-            let listens = is_idle && !asks(name);
-            let is_answer = !listens || (in_loop && (is_internal(name) || self.is_upstream(thread, waker)));
+            let waits_for_any = is_idle && !asks(name);
+            let is_childs = || !listens(name) && self.started_program_of(thread, waker);
+            let is_loops = || in_loop && (is_internal(name) || self.is_upstream(thread, waker) || is_childs());
+            let is_answer = !waits_for_any || is_loops();
             return Known(if asked && is_answer { Demand } else { Idle });
         }
         if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
@@ -368,7 +373,15 @@ impl<'n, 't> Classes<'n, 't> {
         let is_sibling = is_of_event_loop(key.syscall())
             && self.are_of_one_process(thread, waker)
             && self.loops.contains(&(waker, place_of(key)));
-        !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker), is_of_event_loop(key.syscall()))
+        // A shell that the thread started may have the role of one that started its program.
+        let is_for_program = || self.started_program_of(thread, waker);
+        let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), is_of_event_loop(key.syscall()));
+        !is_sibling && (is_for_program() || is_client())
+    }
+
+    /// Whether `thread` started the program of `other`, or one that did.
+    fn started_program_of(&self, thread: usize, other: usize) -> bool {
+        !self.are_of_one_process(thread, other) && creators(self.trace, other).any(|creator| creator == thread)
     }
 
     /// Whether `other` is of another program, which the thread's did not start.
@@ -404,7 +417,10 @@ impl<'n, 't> Classes<'n, 't> {
         if Outcome::from_code(key.outcome()) != Outcome::TimedOut {
             return if self.asked.contains(&row) { WaitClass::Demand } else { WaitClass::Idle };
         }
-        let ender = self.ended_by(thread, row);
+        if self.wait_ends.is_interval_poll(&key) {
+            return WaitClass::Demand;
+        }
+        let ender = self.wait_ends.ended_by(thread, row);
         let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);
         let is_lock = self.dialogues.is_lock(key.object());
         if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender, false))) {
@@ -418,50 +434,14 @@ impl<'n, 't> Classes<'n, 't> {
         if ender != row {
             return WaitClass::Idle;
         }
-        if is_client_socket(self.name(&key)) || self.asked.contains(&row) || self.is_client_of_usual_ender(thread, &key)
+        if is_client_socket(waited_for(self.trace, &key))
+            || self.asked.contains(&row)
+            || self.is_client_of_usual_ender(thread, &key)
         {
             return WaitClass::GivenUp;
         }
         WaitClass::Own
     }
-
-    /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object at the same place
-    /// that goes on with it. A thread of Ruby waits for everything on one object, but not everywhere.
-    pub fn ended_by(&self, thread: usize, row: usize) -> usize {
-        let events = self.trace.events();
-        let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
-        // A signal breaks a wait off that goes on behind its handler.
-        let is_broken_off = matches!(Outcome::from_code(key.outcome()), Outcome::TimedOut | Outcome::Interrupted);
-        if !is_broken_off || !key.object().is_some() {
-            return row;
-        }
-        let goes_on_ns = if is_client_socket(self.name(&key)) { SAME_REQUEST_NS } else { GOES_ON_NS };
-        let mut last = row;
-        for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
-            let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;
-            if !soon {
-                return row;
-            }
-            last = next;
-            if rows.wait_ns(next) == 0 {
-                continue;
-            }
-            let key_of_next = events.off_cpu_key(next);
-            if (key_of_next.object(), key_of_next.stack()) != (key.object(), key.stack()) {
-                return row;
-            }
-            if Outcome::from_code(key_of_next.outcome()) == Outcome::Woken {
-                return if key_of_next.waker().is_some() { next } else { row };
-            }
-        }
-        row
-    }
-}
-
-/// The other thread that ended a key's waits.
-fn waker_of(key: &EventKey) -> Option<usize> {
-    let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
-    key.waker().get().filter(|waker| woken && key.thread().get() != Some(*waker))
 }
 
 /// Whether a stack is one of a thread of the kernel, which has no program: what it waits for is work.

@@ -10,6 +10,7 @@ use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
 use crate::stacks::object::object_type;
+use crate::study::explain::creators::creators;
 use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
@@ -145,22 +146,23 @@ impl<'n> Dialogues<'n> {
         dialogues
     }
 
-    /// Making a thread is the first word to it.
+    /// Making a thread is the first word to it, and starting a program is one to all that this one starts.
     fn creations(&mut self, trace: &Trace) {
         let threads = &trace.threads;
         for thread in 0..threads.tid.len() {
-            let Some(parent) = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len()) else {
-                continue;
-            };
-            let (role, of_parent, start_ns) =
-                ((self.role_of)(thread), (self.role_of)(parent), threads.start_ns[thread]);
-            if let Some((parent, program)) = self.programs.get(parent).zip(self.programs.get(thread)) {
-                self.started.insert((*parent, *program));
+            for (distance, creator) in creators(trace, thread).enumerate() {
+                let (role, of_creator, start_ns) =
+                    ((self.role_of)(thread), (self.role_of)(creator), threads.start_ns[thread]);
+                if let Some((creator, program)) =
+                    self.programs.get(creator).zip(self.programs.get(thread)).filter(|_| distance == 0)
+                {
+                    self.started.insert((*creator, *program));
+                }
+                earlier(&mut self.asked, (creator, role), start_ns);
+                earlier(&mut self.answered, (thread, of_creator), start_ns);
+                earlier(&mut self.roles_asked, (of_creator, role), start_ns);
+                earlier(&mut self.roles_answered, (role, of_creator), start_ns);
             }
-            earlier(&mut self.asked, (parent, role), start_ns);
-            earlier(&mut self.answered, (thread, of_parent), start_ns);
-            earlier(&mut self.roles_asked, (of_parent, role), start_ns);
-            earlier(&mut self.roles_answered, (role, of_parent), start_ns);
         }
     }
 

@@ -137,9 +137,16 @@ fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
     })
 }
 
+/// `Shop$$Lambda$14+0x00007f8f1c007110.run` is `Shop$$Lambda.run`: the JVM makes such classes as it goes.
+pub fn without_lambda_number(name: &str) -> String {
+    let number = |(class, rest): (&str, &str)| Some((class.to_owned(), rest.split_once('.')?.1.to_owned()));
+    let parts = name.split_once("$$Lambda").and_then(number);
+    parts.map_or_else(|| name.to_owned(), |(class, method)| format!("{class}$$Lambda.{method}"))
+}
+
 /// A function's name without the arguments of templates, and without the closures in it: the line tells which.
 fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
-    let name = trace.frames.function[stacks.frame(stack)?].trim_end_matches("::{{closure}}");
+    let name = without_lambda_number(trace.frames.function[stacks.frame(stack)?].trim_end_matches("::{{closure}}"));
     let (mut short, mut depth) = (String::new(), 0usize);
     for (at, letter) in name.char_indices() {
         let opens =

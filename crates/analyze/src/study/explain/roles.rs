@@ -5,6 +5,7 @@ use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::study::explain::closures::{is_closure, tell_closures_apart};
+use crate::study::explain::places::without_lambda_number;
 use crate::study::explain::scripts::scripts;
 
 /// Length at which the kernel cuts a thread's name.
@@ -190,7 +191,7 @@ const LONGEST_START: usize = 40;
 
 /// A function's name without arguments, templates and the closures in it; of a long one the last parts.
 fn short(name: &str) -> String {
-    let name = of_type(name);
+    let name = without_lambda_number(&of_type(name).replace(".<locals>", ""));
     let name = with_short_lambda(name.split("::{{closure}}").next().unwrap_or_default());
     let is_end = |(at, letter): &(usize, char)| *at > 0 && matches!(letter, '<' | '(' | '[');
     let end = name.char_indices().find(is_end).map_or(name.len(), |(at, _)| at);
@@ -210,11 +211,11 @@ fn with_short_lambda(name: &str) -> String {
     parts.map_or_else(|| name.to_owned(), |(before, number)| format!("{before}{{lambda#{number}"))
 }
 
-/// `<pool::Worker as task::Run>::run` is `pool::Worker::run`.
+/// `<pool::Worker as task::Run>::run` is `pool::Worker::run`, and so is `<pool::Worker>::run`.
 fn of_type(name: &str) -> String {
     let parts = name.strip_prefix('<').and_then(|rest| {
-        let (of_type, rest) = rest.split_once(" as ")?;
-        Some((of_type, rest.split_once(">::")?.1))
+        let (of_type, method) = rest.split_once(">::")?;
+        Some((of_type.split(" as ").next()?, method))
     });
     parts.map_or_else(|| name.to_owned(), |(of_type, method)| format!("{of_type}::{method}"))
 }
@@ -279,6 +280,9 @@ mod tests {
         assert_eq!(short("main::{lambda:9}::operator()"), "main::{lambda:9}");
         assert_eq!(short("shop::parking::{{closure}}::{{closure}}"), "shop::parking");
         assert_eq!(short("<pool::Worker as task::Run>::run::{{closure}}"), "pool::Worker::run");
+        assert_eq!(short("<job_queue::JobState>::run_to_finish"), "job_queue::JobState::run_to_finish");
+        assert_eq!(short("Consumer._create_process.<locals>._run"), "Consumer._create_process._run");
+        assert_eq!(short("Shop$$Lambda$14+0x00007f8f1c007110.run"), "Shop$$Lambda.run");
         assert_eq!(
             short("<rayon_core::registry::DefaultSpawn as rayon_core::registry::ThreadSpawn>::spawn"),
             "registry::DefaultSpawn::spawn"

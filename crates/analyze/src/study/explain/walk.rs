@@ -32,7 +32,7 @@ use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
-use crate::study::explain::terms::{CauseKind, WaitClass, parks_threads};
+use crate::study::explain::terms::{CauseKind, Link, WaitClass, parks_threads};
 use crate::study::explain::wait_parts::{Wait, WaitPart};
 use crate::study::thread_index::{Reached, ThreadIndex};
 
@@ -298,13 +298,12 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                 let idle = self.classes.idleness(thread, row, key);
                 let mut below = Askers::default();
                 for (node, waits) in askers.iter() {
-                    // Whoever holds a lock has it whatever he waits for.
                     let link = self.chains.node(node).link;
-                    let holds = link.is_some_and(|link| {
-                        // Of a pool whose threads take work by turns, one waits for it and has their lock.
-                        let is_mate = link.role == facts.link.role && parks_threads(facts.object_type);
-                        self.names.is_held(link.label) && !is_mate
-                    });
+                    // Of a pool whose threads take work by turns, one waits for it and has their lock.
+                    let is_mate = |link: Link| link.role == facts.link.role && parks_threads(facts.object_type);
+                    // Whoever holds a lock has it whatever he waits for, and whatever that one waits for whom he waits for.
+                    let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label));
+                    let holds = is_held && !link.is_some_and(is_mate);
                     let idle = match link {
                         _ if holds => Idleness::Busy,
                         Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
@@ -404,7 +403,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if !goes_on || self.classes.of(thread, row, key) == WaitClass::GivenUp {
             return facts.waker;
         }
-        match self.classes.ended_by(thread, row) {
+        match self.classes.wait_ends().ended_by(thread, row) {
             same if same == row => facts.waker,
             later => {
                 let key = self.trace.events().off_cpu.key(later);

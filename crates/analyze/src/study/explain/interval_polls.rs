@@ -1,0 +1,102 @@
+//! Waits for an answer that are cut into intervals: psycopg looks each 100 ms whether a signal came, and goes on with the same wait.
+//! The program does not give up at such a time-out, and the answer may come before the wait goes on.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use dwell_model::{ObjectId, Outcome};
+use dwell_store::{EventKey, Trace};
+
+use crate::study::explain::terms::PlaceId;
+
+/// A wait that goes on so soon after its time-out was cut: whoever asks once more takes longer, ns.
+pub const CUT_NS: u64 = 200_000;
+/// Waits at one place that go on from which on they are cut there …
+const HABIT: u64 = 3;
+/// … and the part of all time-outs there.
+const CUT_SHARE: f64 = 0.67;
+
+/// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
+pub type WaitPlace = (ObjectId, PlaceId);
+
+/// Waits that end by time-outs at a place.
+#[derive(Default)]
+struct TimeOuts {
+    all: u64,
+    goes_on: u64,
+}
+
+/// The places at which waits are cut into intervals, of keys with a place.
+pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<PlaceId>) -> HashSet<WaitPlace> {
+    let events = trace.events();
+    let timed_out = |key: &EventKey| Outcome::from_code(key.outcome()) == Outcome::TimedOut;
+    let (mut threads, mut places) = (BTreeSet::new(), BTreeMap::new());
+    for key in events.keys.iter().filter(|key| timed_out(key) && key.object().is_some()) {
+        if let Some(place) = place_of(key) {
+            threads.extend(key.thread().get());
+            places.insert((key.object(), place), TimeOuts::default());
+        }
+    }
+    for thread in threads {
+        count(trace, thread, place_of, &mut places);
+    }
+    let is_cut = |(place, counts): (WaitPlace, TimeOuts)| {
+        (counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64).then_some(place)
+    };
+    places.into_iter().filter_map(is_cut).collect()
+}
+
+/// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once.
+fn count(
+    trace: &Trace,
+    thread: usize,
+    place_of: &dyn Fn(&EventKey) -> Option<PlaceId>,
+    places: &mut BTreeMap<WaitPlace, TimeOuts>,
+) {
+    let (events, rows) = (trace.events(), &trace.events().off_cpu);
+    // The place of the last wait, if it timed out, and when the thread ran again after it or had to wait for a CPU.
+    let mut cut: Option<(WaitPlace, u64)> = None;
+    for row in rows.of(thread) {
+        let start_ns = rows.start_ns(row);
+        let is_soon = cut.is_some_and(|(_, ran)| start_ns.saturating_sub(ran) < CUT_NS);
+        if rows.wait_ns(row) == 0 {
+            cut = cut.filter(|_| is_soon).map(|(place, _)| (place, rows.end_ns(row)));
+            continue;
+        }
+        let key = events.off_cpu_key(row);
+        let before = std::mem::take(&mut cut).filter(|_| is_soon);
+        let Some(place) = place_of(&key).map(|place| (key.object(), place)) else { continue };
+        if let Some((before, _)) = before.filter(|(before, _)| *before == place) {
+            places.entry(before).or_default().goes_on += 1;
+        }
+        if Outcome::from_code(key.outcome()) == Outcome::TimedOut
+            && let Some(counts) = places.get_mut(&place)
+        {
+            counts.all += 1;
+            cut = Some((place, rows.end_ns(row)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::trace_dsl::{CELL, trace};
+
+    /// A thread waits for an answer in parts, the last of which somebody ends; it runs so long between two of them.
+    fn cut(between_ns: u64) -> bool {
+        let mut trace = trace(&format!("a: {}\nb: {}", "xxxx#".repeat(6), "#".repeat(30)));
+        let rows: Vec<usize> = (0..trace.off_cpu.wait_ns.len()).filter(|row| trace.off_cpu.wait_ns[*row] > 0).collect();
+        for row in rows {
+            trace.off_cpu.outcome[row] = Outcome::TimedOut.code();
+            trace.off_cpu.wait_ns[row] += CELL - between_ns;
+        }
+        trace.tables_changed();
+        !interval_polls(&trace, &|_| Some(0)).is_empty()
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_at_once_is_cut_and_one_that_is_asked_again_is_not() {
+        assert!(cut(100_000));
+        assert!(!cut(400_000));
+    }
+}

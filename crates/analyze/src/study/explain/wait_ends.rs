@@ -1,0 +1,117 @@
+//! Which row ends a wait: a time-out or a signal can break it off, and it goes on.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use dwell_model::{Outcome, StackId};
+use dwell_store::{EventKey, Trace};
+
+use crate::study::explain::interval_polls::{CUT_NS, WaitPlace, interval_polls};
+use crate::study::explain::names::without_count;
+use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
+
+/// Rows behind a time-out in which the wait that goes on is looked for.
+const LOOKED_AT: usize = 64;
+
+/// See the module.
+pub struct WaitEnds<'t> {
+    trace: &'t Trace,
+    /// The lines at which answers are waited for, by stack.
+    places: HashMap<StackId, PlaceId>,
+    /// Where these waits are cut into intervals.
+    interval_polls: HashSet<WaitPlace>,
+    /// The last row that goes on, and the one that ends it: the walk comes from behind, and each part of a long wait leads to the next.
+    known: Cell<Option<(usize, usize)>>,
+}
+
+impl<'t> WaitEnds<'t> {
+    /// Those of a trace.
+    pub fn new(trace: &'t Trace, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> Self {
+        let asks = |key: &&EventKey| is_client_socket(waited_for(trace, key));
+        let keys = &trace.events().keys;
+        let places: HashMap<StackId, PlaceId> =
+            keys.iter().filter(asks).map(|key| (key.stack(), place_of(key))).collect();
+        let place_of = |key: &EventKey| places.get(&key.stack()).copied().filter(|_| asks(&key));
+        let interval_polls = interval_polls(trace, &place_of);
+        Self { trace, places, interval_polls, known: Cell::new(None) }
+    }
+
+    /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object at the same place
+    /// that goes on with it. A thread of Ruby waits for everything on one object, but not everywhere.
+    pub fn ended_by(&self, thread: usize, row: usize) -> usize {
+        let key = self.trace.events().off_cpu_key(row);
+        // A signal breaks a wait off that goes on behind its handler.
+        let is_broken_off = matches!(Outcome::from_code(key.outcome()), Outcome::TimedOut | Outcome::Interrupted);
+        if !is_broken_off || !key.object().is_some() {
+            return row;
+        }
+        let is_cut = self.is_interval_poll(&key);
+        let goes_on_ns = if is_client_socket(waited_for(self.trace, &key)) && !is_cut { CUT_NS } else { GOES_ON_NS };
+        let end = self.goes_on_to(thread, row, goes_on_ns);
+        self.known.set(end.map(|end| (row, end)).or(self.known.get()));
+        end.or_else(|| self.usual_end(thread, row).filter(|_| is_cut)).unwrap_or(row)
+    }
+
+    /// Whether the key's waits are parts of a wait for an answer.
+    pub fn is_interval_poll(&self, key: &EventKey) -> bool {
+        self.places.get(&key.stack()).is_some_and(|place| self.interval_polls.contains(&(key.object(), *place)))
+    }
+
+    /// Whether waits of two keys are for the same thing at the same place.
+    fn are_same(&self, key: &EventKey, other: &EventKey) -> bool {
+        let place = |key: &EventKey| self.places.get(&key.stack());
+        let same_place = key.stack() == other.stack() || place(key).is_some() && place(key) == place(other);
+        key.object() == other.object() && same_place
+    }
+
+    /// The row by which somebody else ended a wait there next, or last: the answer can come before a wait that was cut goes on.
+    fn usual_end(&self, thread: usize, row: usize) -> Option<usize> {
+        let (events, rows) = (&self.trace.events(), &self.trace.events().off_cpu);
+        let (all, key) = (rows.of(thread), events.off_cpu_key(row));
+        let is_end = |other: &usize| {
+            let end = events.off_cpu_key(*other);
+            self.are_same(&key, &end) && waker_of(&end).is_some()
+        };
+        let mut behind = (row + 1..all.end).take(LOOKED_AT);
+        behind.find(is_end).or_else(|| (all.start..row).rev().take(LOOKED_AT).find(is_end))
+    }
+
+    /// The row that ends the wait of `row`, where waits for the same object at the same place follow it, each so soon after the one before.
+    fn goes_on_to(&self, thread: usize, row: usize, goes_on_ns: u64) -> Option<usize> {
+        let events = self.trace.events();
+        let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
+        let mut last = row;
+        for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
+            let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;
+            if !soon {
+                return None;
+            }
+            last = next;
+            if rows.wait_ns(next) == 0 {
+                continue;
+            }
+            let key_of_next = events.off_cpu_key(next);
+            if !self.are_same(&key, &key_of_next) {
+                return None;
+            }
+            if Outcome::from_code(key_of_next.outcome()) == Outcome::Woken {
+                return key_of_next.waker().is_some().then_some(next);
+            }
+            if let Some((_, end)) = self.known.get().filter(|(known, _)| *known == next) {
+                return Some(end);
+            }
+        }
+        None
+    }
+}
+
+/// The name of what a key's waits are for, without a number.
+pub fn waited_for<'t>(trace: &'t Trace, key: &EventKey) -> &'t str {
+    key.object().get().and_then(|row| trace.objects.name.get(row)).map_or("", |name| without_count(name))
+}
+
+/// The other thread that ended a key's waits.
+pub fn waker_of(key: &EventKey) -> Option<usize> {
+    let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+    key.waker().get().filter(|waker| woken && key.thread().get() != Some(*waker))
+}

@@ -1,0 +1,107 @@
+//! What `explain` tells first where several programs wait for one another: what a child writes, an answer that is waited for in parts,
+//! a lock that somebody without work keeps.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+
+use crate::first_causes::expect_first;
+use crate::harness::Case;
+use crate::python::some_interpreter;
+use crate::recording::{Recording, needs_recording, number, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("first_causes::output_of_a_child", output_of_a_child),
+        Case::new("first_causes::answer_in_intervals", answer_in_intervals),
+        Case::new("first_causes::idle_lock_holder", idle_lock_holder),
+    ]
+}
+
+/// Scripts of Python, by their files' names, and the shell's command that runs them: `$PYTHON` is an interpreter, `$FOLDER` theirs.
+fn of_scripts(scripts: &[(&str, &str)], command: &str) -> Result<Recording> {
+    needs_recording()?;
+    let (folder, python) = (TempDir::new()?, some_interpreter()?);
+    for (file, script) in scripts {
+        fs::write(folder.path().join(file), script)?;
+    }
+    let variables = format!("PYTHON={}; FOLDER={}; ", python.display(), folder.path().display());
+    Recording::of(&[], &["sh", "-c", &(variables + command)])
+}
+
+const PROBES: &str = "
+import subprocess
+def probe_host():
+    subprocess.run(['sh', '-c', 'sleep 0.4; echo up'], capture_output=True)
+for _ in range(5):
+    probe_host()
+";
+
+/// A shell runs a program that runs shells, and reads both of their outputs: that it waits for a pipe is no idle time of an event loop.
+fn output_of_a_child() -> Result<()> {
+    let recording = of_scripts(&[("probes.py", PROBES)], "$PYTHON $FOLDER/probes.py; true")?;
+    expect_first(&recording, "slept", 1.8, &["probe_host (probes.py:4)", "poll {pipe}"])
+}
+
+const PRICES: &str = "
+import socket, sys, time
+def price_option(): time.sleep(0.55)
+listener = socket.create_server(('127.0.0.1', 0))
+open(sys.argv[1], 'w').write(str(listener.getsockname()[1]))
+connection = listener.accept()[0]
+while connection.recv(1):
+    price_option()
+    connection.send(b'1')
+";
+
+const BOOK: &str = "
+import os, select, socket, sys, time
+while not (os.path.exists(sys.argv[1]) and open(sys.argv[1]).read()): time.sleep(0.01)
+connection = socket.create_connection(('127.0.0.1', int(open(sys.argv[1]).read())))
+connection.setblocking(False)
+answers = select.poll()
+answers.register(connection, select.POLLIN)
+def ask():
+    connection.send(b'?')
+    while not answers.poll(100): pass
+    connection.recv(1)
+for _ in range(4):
+    ask()
+";
+
+/// Whoever looks each 100 ms whether a signal came waits for the answer all the same, and nobody failed to give it in time.
+fn answer_in_intervals() -> Result<()> {
+    let scripts = [("prices.py", PRICES), ("book.py", BOOK)];
+    let command = "$PYTHON $FOLDER/prices.py $FOLDER/port & $PYTHON $FOLDER/book.py $FOLDER/port; wait";
+    let recording = of_scripts(&scripts, command)?;
+    expect_first(&recording, "slept", 2.0, &["price_option (prices.py:3)", "ask (book.py:1"])?;
+    let rows = recording.rows(&["explain"])?;
+    let late = rows.iter().find(|row| text(row, "kind") == "timed-out" && number(row, "wait_ns").unwrap_or(0.0) > 1e8);
+    ensure!(late.is_none(), "an answer is said to be late: {late:?}");
+    Ok(())
+}
+
+const KEEPER: &str = "
+import fcntl, sys
+lock = open(sys.argv[1], 'w')
+fcntl.flock(lock, fcntl.LOCK_EX)
+open(sys.argv[1] + '.taken', 'w')
+sys.stdin.read()
+";
+
+const NEEDER: &str = "
+import fcntl, os, sys, time
+while not os.path.exists(sys.argv[1] + '.taken'): time.sleep(0.01)
+def save_order():
+    fcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)
+save_order()
+";
+
+/// Who holds a lock and waits for whoever types at its terminal is not without work: others need the lock.
+fn idle_lock_holder() -> Result<()> {
+    let scripts = [("keeper.py", KEEPER), ("needer.py", NEEDER)];
+    let command = "sleep 2 | $PYTHON $FOLDER/keeper.py $FOLDER/orders & $PYTHON $FOLDER/needer.py $FOLDER/orders; wait";
+    let recording = of_scripts(&scripts, command)?;
+    expect_first(&recording, "slept", 1.5, &["file lock", "save_order (needer.py:5)"])
+}
