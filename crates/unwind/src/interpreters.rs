@@ -1,15 +1,16 @@
-//! Finds CPython in mapped files: where its state lies and how its structures are laid out.
+//! Finds interpreters in mapped files, CPython and PHP: where their state lies and how their structures are laid out.
 //!
 //! The BPF programs (`python.bpf.h`) walk the interpreter's own list of frames; for that they need the address of
 //! `_PyRuntime` and a table of offsets. From 3.13 on the interpreter carries that table itself (`described`); those of earlier
-//! versions are in `layouts`. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
+//! versions are in `layouts`, and those of PHP in `php`. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
 //! What is read from a file is only ever used as offsets in memory that is read without faults.
 
 mod described;
 mod layouts;
+mod php;
 
 use bytemuck::bytes_of;
-use dwell_wire::PythonProcess;
+use dwell_wire::{PhpProcess, PythonProcess};
 use object::ReadRef;
 use object::read::elf::{ElfFile64, Sym as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -24,25 +25,43 @@ const LAST_KNOWN: u32 = 14;
 /// The version that brought `_Py_DebugOffsets`.
 const FIRST_SELF_DESCRIBED: u32 = 13;
 
-/// CPython in a file.
+/// An interpreter in a file. Addresses are those that the file was linked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Python {
-    /// Frames can be walked. Addresses are those that the file was linked for.
-    Known(PythonProcess),
-    /// It is CPython 3.x, whose structures are not known here.
-    Unknown { minor: u32 },
+pub(crate) enum Interpreter {
+    /// CPython, whose frames can be walked.
+    Python(PythonProcess),
+    /// PHP, whose frames can be walked.
+    Php(PhpProcess),
+    /// One whose structures are not known here.
+    Unknown(Unknown),
 }
 
-impl Python {
+/// An interpreter whose structures are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// CPython 3.x.
+    Python { minor: u32 },
+    /// PHP of this version (10 * major + minor); 0 = not known, or one whose threads have an executor each.
+    Php { version: u32 },
+}
+
+impl Interpreter {
     /// The value of a process in the map `python_processes`, for the file loaded `bias` bytes from where it was linked.
     pub(crate) fn process_value(&self, bias: u64) -> Option<Vec<u8>> {
-        let Self::Known(python) = *self else { return None };
-        let (runtime, code_type) = (python.runtime.wrapping_add(bias), python.code_type.wrapping_add(bias));
-        Some(bytes_of(&PythonProcess { runtime, code_type, ..python }).to_vec())
+        let mut value = match *self {
+            Self::Python(python) => {
+                let (runtime, code_type) = (python.runtime.wrapping_add(bias), python.code_type.wrapping_add(bias));
+                bytes_of(&PythonProcess { runtime, code_type, ..python }).to_vec()
+            }
+            Self::Php(php) => bytes_of(&PhpProcess { current: php.current.wrapping_add(bias), ..php }).to_vec(),
+            Self::Unknown(_) => return None,
+        };
+        value.resize(size_of::<PythonProcess>(), 0);
+        Some(value)
     }
 }
 
-/// What the symbols of a file say of CPython.
+/// What the symbols of a file say of interpreters.
 #[derive(Default)]
 struct Symbols {
     runtime: u64,
@@ -51,6 +70,9 @@ struct Symbols {
     from_3_8: bool,
     from_3_9: bool,
     from_3_10: bool,
+    php_globals: u64,
+    php_of_threads: bool,
+    runs_php: bool,
 }
 
 impl Symbols {
@@ -68,6 +90,9 @@ impl Symbols {
                 b"PyConfig_InitPythonConfig" => found.from_3_8 = true,
                 b"PyFrame_GetCode" => found.from_3_9 = true,
                 b"Py_NewRef" => found.from_3_10 = true,
+                b"executor_globals" => found.php_globals = symbol.address(),
+                b"executor_globals_offset" => found.php_of_threads = true,
+                b"execute_ex" => found.runs_php = true,
                 _ => {}
             }
         }
@@ -90,9 +115,13 @@ impl Symbols {
     }
 }
 
-/// CPython, if the file holds it.
-pub(crate) fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Python> {
+/// The interpreter that the file holds, if it holds one.
+pub(crate) fn interpreter<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Interpreter> {
     let symbols = Symbols::of(elf.file());
+    python(elf, &symbols).or_else(|| php(elf, &symbols))
+}
+
+fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
     if symbols.runtime == 0 || symbols.code_type == 0 {
         return None;
     }
@@ -110,16 +139,27 @@ pub(crate) fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Py
         _ => None,
     };
     let (runtime, code_type) = (symbols.runtime, symbols.code_type);
-    let known = |offsets| Python::Known(PythonProcess { runtime, code_type, ..offsets });
-    Some(offsets.map_or(Python::Unknown { minor }, known))
+    let known = |offsets| Interpreter::Python(PythonProcess { runtime, code_type, ..offsets });
+    Some(offsets.map_or(Interpreter::Unknown(Unknown::Python { minor }), known))
 }
 
-/// Why a file's Python frames are not shown.
-pub(crate) fn unknown_version(minor: u32) -> String {
-    format!(
-        "CPython 3.{minor} is not one that Dwell knows (3.{FIRST_KNOWN} to 3.{LAST_KNOWN}): its stacks show the \
-         interpreter's own functions"
-    )
+fn php<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
+    if !symbols.runs_php || (symbols.php_globals == 0 && !symbols.php_of_threads) {
+        return None;
+    }
+    let version = if symbols.php_of_threads { None } else { php::version(elf) };
+    let known = version.and_then(|version| php::layout(version, symbols.php_globals)).map(Interpreter::Php);
+    Some(known.unwrap_or(Interpreter::Unknown(Unknown::Php { version: version.unwrap_or(0) })))
+}
+
+/// Why the frames of a file's interpreter are not shown.
+pub(crate) fn reason(unknown: Unknown) -> String {
+    let (what, known) = match unknown {
+        Unknown::Python { minor } => (format!("CPython 3.{minor}"), format!("3.{FIRST_KNOWN} to 3.{LAST_KNOWN}")),
+        Unknown::Php { version: 0 } => ("this PHP".to_owned(), "7.4 to 8.5 without threads".to_owned()),
+        Unknown::Php { version } => (format!("PHP {}.{}", version / 10, version % 10), "7.4 to 8.5".to_owned()),
+    };
+    format!("{what} is not one that Dwell knows ({known}): its stacks show the interpreter's own functions")
 }
 
 #[cfg(test)]
@@ -128,10 +168,14 @@ mod tests {
 
     #[test]
     fn addresses_follow_the_load_address() {
-        let python = Python::Known(PythonProcess { runtime: 0x1000, code_type: 0x2000, ..V3_8 });
+        let python = Interpreter::Python(PythonProcess { runtime: 0x1000, code_type: 0x2000, ..V3_8 });
         let value = python.process_value(0x7f00_0000_0000).expect("value");
         assert_eq!(value.len(), size_of::<PythonProcess>());
         assert_eq!(value[..8], 0x7f00_0000_1000u64.to_le_bytes());
-        assert_eq!(Python::Unknown { minor: 14 }.process_value(0), None);
+        let php = Interpreter::Php(php::layout(82, 0x3000).expect("layout"));
+        let value = php.process_value(0x7f00_0000_0000).expect("value");
+        assert_eq!(value.len(), size_of::<PythonProcess>());
+        assert_eq!(value[..8], 0x7f00_0000_31e8u64.to_le_bytes());
+        assert_eq!(Interpreter::Unknown(Unknown::Python { minor: 14 }).process_value(0), None);
     }
 }

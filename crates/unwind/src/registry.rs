@@ -13,7 +13,7 @@ use std::rc::Rc;
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
 use crate::frames::CallFrames;
-use crate::interpreters::{Python, unknown_version};
+use crate::interpreters::{Interpreter, reason};
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Row, Rule, Step};
 use crate::run_time_code::Areas;
@@ -43,11 +43,11 @@ pub enum Update {
         /// A `struct unwind_process`.
         value: Vec<u8>,
     },
-    /// Into `python_processes`: the value of key `tgid`, which runs CPython.
+    /// Into `python_processes`: the value of key `tgid`, which runs CPython or PHP.
     Python {
         /// The process.
         tgid: u32,
-        /// A `struct python_process`.
+        /// A `struct python_process`, or that of another interpreter in its place.
         value: Vec<u8>,
     },
     /// Out of `unwind_processes` and `python_processes`: delete key `tgid`, which may not be there.
@@ -111,7 +111,7 @@ struct Placed {
     blocks: u32,
     layout: Layout,
     build_id: Vec<u8>,
-    python: Option<Python>,
+    interpreter: Option<Interpreter>,
     /// As the first process that mapped it saw it.
     path: PathBuf,
 }
@@ -204,7 +204,7 @@ impl Registry {
         let mut updates = Vec::new();
         for mapping in mappings.iter().filter(|mapping| mapping.tgid == tgid && mapping.length > 0) {
             let table = self.table_of_mapping(mapping, &mut updates);
-            updates.extend(table.as_ref().and_then(|table| python_update(mapping, table)));
+            updates.extend(table.as_ref().and_then(|table| interpreter_update(mapping, table)));
             let range = table.and_then(|table| {
                 let offset = table.layout.address_of_mapping(mapping.file_offset)?;
                 Some(Range { end: mapping.end(), offset, table: table.first_word, blocks: table.blocks })
@@ -361,9 +361,9 @@ impl Registry {
         }
         let placed = match make() {
             Ok(table) => {
-                if let Some(Python::Unknown { minor }) = table.python() {
+                if let Some(Interpreter::Unknown(unknown)) = table.interpreter() {
                     self.losses.unknown_interpreters += 1;
-                    self.notices.push(Notice { path: path.to_owned(), reason: unknown_version(minor) });
+                    self.notices.push(Notice { path: path.to_owned(), reason: reason(unknown) });
                 }
                 self.place(table, path, updates)
             }
@@ -393,7 +393,7 @@ impl Registry {
             blocks: u32::try_from(table.index().len()).ok()?,
             layout: table.layout().clone(),
             build_id: table.build_id().to_vec(),
-            python: table.python(),
+            interpreter: table.interpreter(),
             path: path.to_owned(),
         };
         updates.push(Update::Words { first: first_word, words: table.into_words() });
@@ -440,9 +440,9 @@ fn open(mapping: &Mapping) -> std::io::Result<File> {
 }
 
 /// What the BPF programs need to know of the interpreter that the mapping brings.
-fn python_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
+fn interpreter_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
     let address = table.layout.base() + u64::from(table.layout.address_of_mapping(mapping.file_offset)?);
-    let value = table.python?.process_value(mapping.start.wrapping_sub(address))?;
+    let value = table.interpreter?.process_value(mapping.start.wrapping_sub(address))?;
     Some(Update::Python { tgid: mapping.tgid, value })
 }
 

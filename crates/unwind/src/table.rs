@@ -14,7 +14,7 @@ use crate::cfi::{self, Extent, Function, Functions};
 use crate::elf::{Elf, FrameSection, MOST_BYTES, PAGE_BYTES, Segment};
 use crate::error::{Error, Result};
 use crate::go;
-use crate::interpreters::{self, Python};
+use crate::interpreters::{self, Interpreter};
 use crate::row::{Extra, Row, Rule, Step};
 use dwell_files::{BoundedFile, open_regular};
 use dwell_wire::UNWIND_BLOCK_SHIFT;
@@ -60,7 +60,7 @@ pub struct UnwindTable {
     words: Vec<u64>,
     build_id: Vec<u8>,
     skipped: u64,
-    python: Option<Python>,
+    interpreter: Option<Interpreter>,
 }
 
 impl UnwindTable {
@@ -92,7 +92,7 @@ impl UnwindTable {
         };
         let rows = merge(&found, extent);
         let blocks = rows.last().map_or(0, |row| (row.pc >> UNWIND_BLOCK_SHIFT) as usize + 1);
-        let (build_id, python) = (elf.build_id(), interpreters::python(&elf));
+        let (build_id, interpreter) = (elf.build_id(), interpreters::interpreter(&elf));
         Ok(Self {
             layout: Layout { base: extent.base, segments: elf.segments },
             extras: found.extras.list.len(),
@@ -100,7 +100,7 @@ impl UnwindTable {
             words: extras_index_and_rows(&found.extras.list, &rows, blocks),
             build_id,
             skipped: found.skipped,
-            python,
+            interpreter,
         })
     }
 
@@ -150,9 +150,9 @@ impl UnwindTable {
         self.skipped
     }
 
-    /// CPython, when the file holds it.
-    pub(crate) fn python(&self) -> Option<Python> {
-        self.python
+    /// The interpreter that the file holds.
+    pub(crate) fn interpreter(&self) -> Option<Interpreter> {
+        self.interpreter
     }
 
     /// The step for table address `pc`, found as the BPF programs find it: by the block's index word, then by binary search.

@@ -24,6 +24,15 @@ enums! {
         /// There are more frames, or they could not be read.
         CUT = 1,
     }
+    /// Numbers of [`PythonCodeHeader::language`].
+    script_language: u8 = script_language, LANGUAGE_ {
+        /// Python; the table is that of the version.
+        PYTHON = 0,
+        /// PHP; the table is the name of the class. A frame's `instruction` is its line.
+        PHP = 1,
+        /// Ruby; the table is a its line table, which lines.rs of dwell-resolve describes.
+        RUBY = 2,
+    }
 }
 
 pub use python_flag::CUT as PYTHON_CUT;
@@ -85,14 +94,14 @@ records! {
         file_bytes: u16,
         /// Present; of a longer one the beginning.
         name_bytes: u16,
-        /// Bytes of a character of the file's path: 1 (Latin-1), 2, 4.
+        /// Bytes of a character of the file's path: 1 (Latin-1), 2, 4; 0 = UTF-8.
         file_kind: u8,
         /// The same of the name.
         name_kind: u8,
-        /// Of CPython, 3.x.
+        /// Of CPython, 3.x; of others 10 * major + minor.
         version: u8,
-        /// 0.
-        reserved: u8,
+        /// Of [`script_language`].
+        language: u8,
         /// Path of its source.
         file: [Char; PYTHON_TEXT_BYTES],
         /// Its qualified name.

@@ -49,6 +49,10 @@ enums! {
         ENTRY_MARK = 1,
         /// A frame that was entered from C is followed by one on the C stack.
         SHIM = 2,
+        /// No CPython: the process's value is a `PhpProcess`.
+        PHP = 3,
+        /// No CPython: the process's value is a `RubyProcess`.
+        RUBY = 4,
     }
 }
 
@@ -191,5 +195,21 @@ records! {
         gil_locked: u32,
         /// 0.
         reserved: u32,
+    }
+    /// What is known of a process that runs PHP, instead of a [`PythonProcess`], with which it shares the first fields. What
+    /// is the same in all known versions is in `php.bpf.h`.
+    PhpProcess = php_process, 32 {
+        /// Address of the pointer to the current frame: `EG(current_execute_data)`.
+        current: u64,
+        /// 0.
+        reserved: u64,
+        /// 10 * major + minor.
+        version: u32,
+        /// [`python_style::PHP`].
+        style: u32,
+        /// Of the file's path in a function of PHP.
+        function_file: u32,
+        /// Of the first line's number.
+        function_line: u32,
     }
 }

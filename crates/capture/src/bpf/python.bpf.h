@@ -15,6 +15,8 @@
 #define DWELL_PYTHON_BPF_H
 
 #include "ids.bpf.h"
+#include "php.bpf.h"
+#include "script.bpf.h"
 
 #define PYTHON_PROCESSES   1024
 #define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
@@ -25,33 +27,6 @@
 #define PYTHON_GIL_BYTES   256 /* struct _gil_runtime_state is 208 bytes */
 #define PYTHON_RETRIES     16  /* searches for a thread's state without a pause */
 #define PYTHON_PAUSE_NS    10000000 /* between later ones: threads of native libraries have none */
-#define PYTHON_STATE_BYTES 48       /* the head of a text object */
-
-enum python_walk {
-	PYTHON_GOES_ON = 0,
-	PYTHON_COMPLETE = 1,
-	PYTHON_UNREADABLE = 2,
-	PYTHON_TOO_DEEP = 3,
-};
-
-/* What a walk works on and gives. Frames that one evaluation ran are a segment; marks[segment] is an address in the C
- * function's frame, 0 = not known. */
-struct python_scratch {
-	struct record_python_stack stack;
-	struct record_python_code code;
-	u64 hash;
-	u64 space;
-	u64 frame;  /* the next one */
-	u64 cframe; /* its evaluation's record */
-	u64 segment;
-	u64 placed; /* frames whose native one is known */
-	u64 native; /* the one that is looked at */
-	u64 codes[DWELL_MAX_FRAMES];
-	u64 marks[DWELL_MAX_FRAMES + 1];
-	u8 frame_bytes[PYTHON_FRAME_BYTES + 8];
-	u8 code_bytes[PYTHON_CODE_BYTES + 8];
-	u8 text_bytes[PYTHON_STATE_BYTES];
-};
 
 /* Key: tgid. */
 struct {
@@ -84,22 +59,12 @@ static __always_inline u64 python_thread_key(struct task_struct *task, u64 state
 	return mix(mix(task->tgid, task->group_leader->start_time), state);
 }
 
-/* One for each program, as stack_buffer. */
-PER_CPU(struct python_scratch, python)
-
 /* NULL for a process that does not run a known CPython. */
 static __always_inline struct python_process *python_of(u32 tgid)
 {
 	u32 zero = 0, *in_use = bpf_map_lookup_elem(&python_in_use, &zero);
 
 	return in_use && *in_use ? bpf_map_lookup_elem(&python_processes, &tgid) : NULL;
-}
-
-static __always_inline u64 python_pointer(u64 address)
-{
-	u64 value = 0;
-
-	return bpf_probe_read_user(&value, sizeof(value), (void *)address) ? 0 : value;
 }
 
 /* The innermost frame of a thread state, 0 when it runs none. `cframe` is its evaluation's record, where there is one. */
@@ -176,19 +141,6 @@ static __always_inline u64 python_state(struct python_process *process, struct t
 	key = python_thread_key(task, search.found);
 	bpf_map_update_elem(&python_threads, &key, &tid, BPF_ANY);
 	return search.found;
-}
-
-static __always_inline u64 python_field(const u8 *bytes, u32 offset, u32 bound)
-{
-	u64 at = offset;
-
-	return IS_AT_MOST(at, bound) ? *(u64 *)(bytes + AT_MOST(at, bound)) : 0;
-}
-
-static __always_inline bool python_read(u8 *bytes, u64 length, u32 bound, u64 address)
-{
-	return length && IS_AT_MOST(length, bound) &&
-	       !bpf_probe_read_user(bytes, AT_MOST(length, bound), (void *)address);
 }
 
 /* Ends a segment with an address in the frame of the C function that ran it. */
@@ -280,14 +232,30 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 	scratch->marks[0] = 0; /* those of styles without marks stay so */
 	scratch->stack.count = 0;
 	/* Twice as many steps as frames: each may be followed by a shim. */
-	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++)
-		end = python_step(process, scratch);
+	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++) {
+		if (process->style == PYTHON_PHP)
+			end = php_step((struct php_process *)process, scratch);
+		else
+			end = python_step(process, scratch);
+	}
 	scratch->stack.flags = end == PYTHON_COMPLETE ? 0 : PYTHON_CUT;
 	if (end == PYTHON_UNREADABLE)
 		count_loss(PYTHON_FRAMES_UNREADABLE);
 	if (!scratch->stack.count)
 		return 0;
 	return mix(scratch->hash, end) | 1;
+}
+
+/* The frames of a process that runs PHP: the same as take_python_frames(). */
+__noinline u64 take_php_frames(struct python_process *process, u64 space)
+{
+	struct python_scratch *scratch = this_python();
+
+	if (!process || !scratch)
+		return 0;
+	scratch->space = space;
+	scratch->frame = python_pointer(process->runtime);
+	return scratch->frame ? python_walk(process, scratch) : 0;
 }
 
 /* The Python frames of the current thread, into this program's buffer. Returns a hash of them, 0 when it has none. */
@@ -299,6 +267,8 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
 
 	if (!process)
 		return 0;
+	if (process->style >= PYTHON_PHP)
+		return take_php_frames(process, space);
 	scratch = this_python();
 	state = python_state(process, task, thread);
 	if (!scratch || !state)

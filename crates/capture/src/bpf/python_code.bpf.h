@@ -6,6 +6,7 @@
 #ifndef DWELL_PYTHON_CODE_BPF_H
 #define DWELL_PYTHON_CODE_BPF_H
 
+#include "php.bpf.h"
 #include "python.bpf.h"
 
 /* A text's characters into `to`: the end of a longer one if `tail`. Returns their bytes; `kind` is what a character has. */
@@ -39,7 +40,7 @@ static __always_inline u32 python_text(struct python_process *process, struct py
 __noinline int python_describe(struct python_process *process, struct python_scratch *scratch, u64 at)
 {
 	struct record_python_code *code;
-	u64 table, length = 0, size;
+	u64 table, length = 0;
 
 	if (!process || !scratch || !IS_INDEX(scratch->codes, at) || is_seen(ITEM(scratch->stack.frames, at).code))
 		return 0;
@@ -48,7 +49,7 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 		return 0;
 	code->key = ITEM(scratch->stack.frames, at).code;
 	code->version = process->version;
-	code->reserved = 0;
+	code->language = LANGUAGE_PYTHON;
 	code->first_line = python_field(scratch->code_bytes, process->code_line, PYTHON_CODE_BYTES);
 	code->file_bytes = python_text(process, scratch, code->file,
 				       python_field(scratch->code_bytes, process->code_file, PYTHON_CODE_BYTES), true,
@@ -69,10 +70,7 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 		length = 0;
 		code->table_bytes = 0;
 	}
-	size = sizeof(*code) - sizeof(code->table) + ((length + 7) & ~7ULL);
-	set_header(&code->h, RECORD_PYTHON_CODE, size, 0, bpf_ktime_get_ns());
-	if (write_record(code, AT_MOST(size, sizeof(*code)), STACKS_LOST))
-		set_seen(code->key);
+	write_function(code, length);
 	return 0;
 }
 
@@ -89,7 +87,10 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 	if (!IS_AT_MOST(count, DWELL_MAX_FRAMES))
 		return 0;
 	for (u64 i = 0; i < DWELL_MAX_FRAMES && i < count; i++) {
-		python_describe(process, scratch, i);
+		if (process->style == PYTHON_PHP)
+			php_describe((struct php_process *)process, scratch, i);
+		else
+			python_describe(process, scratch, i);
 	}
 	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(struct python_frame);
 	set_header(&scratch->stack.h, RECORD_PYTHON_STACK, size, tid, bpf_ktime_get_ns());

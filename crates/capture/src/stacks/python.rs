@@ -51,6 +51,9 @@ pub struct Interpreter<'p> {
 impl<'p> Interpreter<'p> {
     /// That of the process of thread `tid`, with the states of its threads as they are now.
     pub fn of(tid: u32, process: &'p PythonProcess) -> Option<Self> {
+        if process.style >= python_style::PHP {
+            return None;
+        }
         let memory = ProcessMemory::of(tid)?;
         let (states, states_by_id, described) = (HashMap::new(), HashMap::new(), HashSet::new());
         let mut interpreter = Self { memory, process, states, states_by_id, described };

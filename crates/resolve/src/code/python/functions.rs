@@ -1,7 +1,7 @@
 //! Python functions as the collector described them, and the rows of their frames.
 
 use dwell_model::ModuleId;
-use dwell_store::raw::wire::{PythonCodeHeader, PythonFrame};
+use dwell_store::raw::wire::{PythonCodeHeader, PythonFrame, script_language};
 use dwell_store::tables::FrameRow;
 
 use super::lines::line_of;
@@ -18,13 +18,18 @@ struct Function {
     name: String,
     file: String,
     version: u8,
+    language: u8,
     first_line: u32,
     table: Box<[u8]>,
 }
 
 impl Function {
     fn line(&self, instruction: i32) -> u32 {
-        line_of(self.version, &self.table, self.first_line, instruction).unwrap_or(self.first_line)
+        let line = match self.language {
+            script_language::PYTHON => line_of(self.version, &self.table, self.first_line, instruction),
+            _ => u32::try_from(instruction).ok().filter(|line| *line > 0),
+        };
+        line.unwrap_or(self.first_line)
     }
 }
 
@@ -42,9 +47,10 @@ impl Functions {
             let number = (!file.is_empty()).then(|| modules.of_python(&file));
             let function = Function {
                 module: number.map_or(ModuleId::NONE, |number| ModuleId::new(number as usize)),
-                name: text(&header.name, header.name_bytes, header.name_kind),
+                name: name_of(header, table),
                 file,
                 version: header.version,
+                language: header.language,
                 first_line: header.first_line,
                 table: table.clone(),
             };
@@ -72,11 +78,26 @@ impl Functions {
     }
 }
 
-/// The characters of a Python text: Latin-1, or two or four bytes each.
+/// The name of a function as its language writes it: PHP has it with its class, and none for the outermost code of a file.
+fn name_of(header: &PythonCodeHeader, table: &[u8]) -> String {
+    let name = text(&header.name, header.name_bytes, header.name_kind);
+    if header.language != script_language::PHP {
+        return name;
+    }
+    match (String::from_utf8_lossy(table), name.is_empty(), header.file_bytes) {
+        (_, true, 0) => name,
+        (_, true, _) => "<main>".to_owned(),
+        (class, false, _) if class.is_empty() => name,
+        (class, false, _) => format!("{class}::{name}"),
+    }
+}
+
+/// The characters of a text: UTF-8, Latin-1, or two or four bytes each.
 fn text(bytes: &[u8], length: u16, kind: u8) -> String {
     let bytes = bytes.get(..usize::from(length)).unwrap_or_default();
     let character = |number: u32| char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
     match kind {
+        0 => String::from_utf8_lossy(bytes).into_owned(),
         1 => bytes.iter().map(|&byte| char::from(byte)).collect(),
         2 => bytes.chunks_exact(2).map(|pair| character(u32::from(u16::from_le_bytes([pair[0], pair[1]])))).collect(),
         4 => bytes

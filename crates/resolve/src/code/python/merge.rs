@@ -10,8 +10,8 @@ use super::functions::Functions;
 use crate::hash::FastMap;
 use crate::input::meta::{PythonStack, RawStack};
 
-/// The function of CPython that runs Python functions.
-const EVALUATION: &str = "_PyEval_EvalFrame";
+/// The functions of CPython and PHP that run functions of scripts. The compiler may have split them: `execute_ex.cold`.
+const EVALUATIONS: [&str; 2] = ["_PyEval_EvalFrame", "execute_ex"];
 const COMPLETE: u8 = StackEnd::Complete as u8;
 const TOO_DEEP: u8 = StackEnd::TooDeep as u8;
 
@@ -74,7 +74,10 @@ fn places(stack: RawStack, python: &PythonStack, native: &[&[FrameId]], frames: 
     let behind = known.last().map_or(0, |last| last + 1);
     let evaluates = |number: &usize| {
         let function = |frame: &FrameId| frame.get().and_then(|row| frames.function.get(row));
-        native[*number].iter().filter_map(function).any(|function| function.starts_with(EVALUATION))
+        native[*number]
+            .iter()
+            .filter_map(function)
+            .any(|function| EVALUATIONS.iter().any(|name| function.starts_with(name)))
     };
     let evaluations: Vec<usize> = (behind..native.len()).filter(evaluates).collect();
     let mut segments: Vec<u16> = rest.iter().map(|frame| frame.segment).collect();
