@@ -96,11 +96,11 @@ losses! {
         "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
         "アンワインド表だけではたどれず、回数の上限によりコピーもしなかったスタック。途中で切れています。";
     PYTHON_FRAMES_UNREADABLE = "python_frames_unreadable", Degraded,
-        "Stacks whose Python frames could not be read to their end; they show the interpreter's own functions there.",
-        "Python のフレームを最後まで読み取れなかったスタック。そこにはインタープリター自身の関数が表示されます。";
+        "Stacks whose frames of Python, PHP or Ruby could not be read to their end; they show the interpreter's own functions there.",
+        "Python、PHP、Ruby のフレームを最後まで読み取れなかったスタック。そこにはインタープリター自身の関数が表示されます。";
     PYTHON_CODE_CUT = "python_code_cut", Degraded,
-        "Python functions whose line table was too long or could not be read; they have the line of their beginning.",
-        "行番号表が長すぎるか読み取れなかった Python の関数。先頭の行になります。";
+        "Functions of Python or Ruby whose line table was too long or could not be read; they have the line of their beginning.",
+        "行番号表が長すぎるか読み取れなかった Python または Ruby の関数。先頭の行になります。";
     TASK_PROBES_LOST = "task_probes_lost", Degraded,
         "Passes of task probes that found no room in the kernel's buffer; their tasks are missing or cut.",
         "カーネルのバッファーに空きがなかったタスク・プローブの通過。そのタスクは欠けるか切れています。";
@@ -204,8 +204,8 @@ losses! {
         "Mappings beyond the 336 of a process that stacks are walked through by tables.",
         "スタックを表でたどるプロセスあたり 336 個を超えたマッピング。";
     UNWIND_PROCESSES = "unwind_processes", Degraded,
-        "Times that a process was not noted since as many as there is room for ran at once; its stacks need frame pointers, its Python functions are not shown.",
-        "同時に実行されたプロセスが上限を超えたため登録されなかった回数。スタックにはフレーム・ポインターが必要で、Python の関数は表示されません。";
+        "Times that a process was not noted since as many as there is room for ran at once; its stacks need frame pointers, its functions of Python, PHP or Ruby are not shown.",
+        "同時に実行されたプロセスが上限を超えたため登録されなかった回数。スタックにはフレーム・ポインターが必要で、Python、PHP、Ruby の関数は表示されません。";
     UNWIND_ENTRIES = "unwind_entries", Degraded,
         "Entries of unwind information that could not be used; stacks through their functions need frame pointers.",
         "使えなかったアンワインド情報の項目。その関数を通るスタックにはフレーム・ポインターが必要です。";
@@ -243,8 +243,8 @@ losses! {
         "Processes that Dwell may not look into (another user's without CAP_SYS_PTRACE, or refused by a security module): code that they had mapped before or made at run time has no names, their stacks need frame pointers, and files that only they see are missing.",
         "Dwell が内部を調べられないプロセス (CAP_SYS_PTRACE がない他のユーザーのもの、またはセキュリティー・モジュールが拒否)。以前にマップされたコードと実行時に作られたコードには名前がなく、スタックにはフレーム・ポインターが必要で、そのプロセスだけに見えるファイルは含まれません。";
     INTERPRETERS_UNKNOWN = "interpreters_unknown", Degraded,
-        "Files with a version of CPython that Dwell does not know; their Python functions are not shown.",
-        "Dwell が知らないバージョンの CPython のファイル。Python の関数は表示されません。";
+        "Files with a version of CPython, PHP or Ruby that Dwell does not know; the functions of their scripts are not shown.",
+        "Dwell が知らないバージョンの CPython、PHP、Ruby のファイル。スクリプトの関数は表示されません。";
     INTERFACES_REPLUGGED = "interfaces_replugged", Degraded,
         "Times that a network interface's counters began anew, as when it is plugged in again; its traffic just before is not counted.",
         "ネットワーク・インターフェイスのカウンターが最初から始まった回数 (差し直しなど)。直前の通信は数えません。";

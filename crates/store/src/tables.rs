@@ -80,11 +80,11 @@ tables! {
         inlined: bool, "Whether this function is inlined into its caller's frame at the same address.";
         kernel: bool, "Whether it is kernel code.";
         after_call: bool, "Whether offset is the return address of a call, and function, file and line are the call's; else they are the instruction's own.";
-        python: bool, "Whether it is a Python function; offset is then the line that it begins at times 2^32, plus the bytecode instruction's offset in it.";
+        python: bool, "Whether it is a function of Python, PHP or Ruby; offset is then the line that it begins at times 2^32, plus the instruction's offset in it (in PHP its line).";
     }
-    /// One row per file that was mapped executable, or that Python functions are from.
+    /// One row per file that was mapped executable, or that functions of Python, PHP or Ruby are from.
     Modules ModuleRow "modules" {
-        path: String, "Path, of a Python function its source file's; or a name in brackets: [kernel], [vdso], `[jit] PROCESS` for code made at run time, [anon] for memory without a file.";
+        path: String, "Path, of a function of Python, PHP or Ruby its source file's; or a name in brackets: [kernel], [vdso], `[jit] PROCESS` for code made at run time, [anon] for memory without a file.";
         build_id: String, "Build id in hexadecimal, empty when unknown.";
     }
     /// One row per contiguous piece of machine code that threads were in, of one function: the listing of `dwell source`.

@@ -1,16 +1,17 @@
-//! Finds interpreters in mapped files, CPython and PHP: where their state lies and how their structures are laid out.
+//! Finds interpreters in mapped files, CPython, PHP and Ruby: where their state lies and how their structures are laid out.
 //!
 //! The BPF programs (`python.bpf.h`) walk the interpreter's own list of frames; for that they need the address of
 //! `_PyRuntime` and a table of offsets. From 3.13 on the interpreter carries that table itself (`described`); those of earlier
-//! versions are in `layouts`, and those of PHP in `php`. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
+//! versions are in `layouts`, those of the others in `php` and `ruby`. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
 //! What is read from a file is only ever used as offsets in memory that is read without faults.
 
 mod described;
 mod layouts;
 mod php;
+mod ruby;
 
 use bytemuck::bytes_of;
-use dwell_wire::{PhpProcess, PythonProcess};
+use dwell_wire::{PhpProcess, PythonProcess, RubyProcess};
 use object::ReadRef;
 use object::read::elf::{ElfFile64, Sym as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -32,6 +33,8 @@ pub(crate) enum Interpreter {
     Python(PythonProcess),
     /// PHP, whose frames can be walked.
     Php(PhpProcess),
+    /// Ruby, whose frames can be walked.
+    Ruby(RubyProcess),
     /// One whose structures are not known here.
     Unknown(Unknown),
 }
@@ -43,6 +46,8 @@ pub(crate) enum Unknown {
     Python { minor: u32 },
     /// PHP of this version (10 * major + minor); 0 = not known, or one whose threads have an executor each.
     Php { version: u32 },
+    /// Ruby of this version (10 * major + minor).
+    Ruby { version: u32 },
 }
 
 impl Interpreter {
@@ -54,6 +59,10 @@ impl Interpreter {
                 bytes_of(&PythonProcess { runtime, code_type, ..python }).to_vec()
             }
             Self::Php(php) => bytes_of(&PhpProcess { current: php.current.wrapping_add(bias), ..php }).to_vec(),
+            Self::Ruby(ruby) => {
+                let module = if ruby.module == 0 { 0 } else { ruby.module.wrapping_add(bias) };
+                bytes_of(&RubyProcess { module, ..ruby }).to_vec()
+            }
             Self::Unknown(_) => return None,
         };
         value.resize(size_of::<PythonProcess>(), 0);
@@ -73,6 +82,9 @@ struct Symbols {
     php_globals: u64,
     php_of_threads: bool,
     runs_php: bool,
+    ruby_version: u64,
+    /// Of the thread-local variable `ruby_current_ec`.
+    ruby_context: Option<u64>,
 }
 
 impl Symbols {
@@ -81,7 +93,8 @@ impl Symbols {
         // Read at once: to read each of thousands of names takes longer than all else before a program's first instruction.
         let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
         let name_at = |at: u32| names.get(at as usize..)?.split(|byte| *byte == 0).next();
-        for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+        // Not `is_definition`, which is false for variables of threads.
+        for symbol in file.dynamic_symbols().filter(|symbol| !symbol.is_undefined()) {
             let Some(name) = name_at(symbol.elf_symbol().st_name(LittleEndian)) else { continue };
             match name {
                 b"_PyRuntime" => found.runtime = symbol.address(),
@@ -93,6 +106,8 @@ impl Symbols {
                 b"executor_globals" => found.php_globals = symbol.address(),
                 b"executor_globals_offset" => found.php_of_threads = true,
                 b"execute_ex" => found.runs_php = true,
+                b"ruby_version" => found.ruby_version = symbol.address(),
+                ruby::CONTEXT => found.ruby_context = Some(symbol.address()),
                 _ => {}
             }
         }
@@ -118,7 +133,7 @@ impl Symbols {
 /// The interpreter that the file holds, if it holds one.
 pub(crate) fn interpreter<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<Interpreter> {
     let symbols = Symbols::of(elf.file());
-    python(elf, &symbols).or_else(|| php(elf, &symbols))
+    python(elf, &symbols).or_else(|| php(elf, &symbols)).or_else(|| ruby(elf, &symbols))
 }
 
 fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
@@ -152,12 +167,21 @@ fn php<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Opti
     Some(known.unwrap_or(Interpreter::Unknown(Unknown::Php { version: version.unwrap_or(0) })))
 }
 
+fn ruby<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
+    let version = ruby::version(elf, symbols.ruby_version)?;
+    let known = ruby::layout(elf, version, symbols.ruby_context).map(Interpreter::Ruby);
+    Some(known.unwrap_or(Interpreter::Unknown(Unknown::Ruby { version })))
+}
+
 /// Why the frames of a file's interpreter are not shown.
 pub(crate) fn reason(unknown: Unknown) -> String {
     let (what, known) = match unknown {
         Unknown::Python { minor } => (format!("CPython 3.{minor}"), format!("3.{FIRST_KNOWN} to 3.{LAST_KNOWN}")),
         Unknown::Php { version: 0 } => ("this PHP".to_owned(), "7.4 to 8.5 without threads".to_owned()),
         Unknown::Php { version } => (format!("PHP {}.{}", version / 10, version % 10), "7.4 to 8.5".to_owned()),
+        Unknown::Ruby { version } => {
+            (format!("Ruby {}.{}", version / 10, version % 10), "3.0 to 3.4 with symbols".to_owned())
+        }
     };
     format!("{what} is not one that Dwell knows ({known}): its stacks show the interpreter's own functions")
 }

@@ -212,4 +212,24 @@ records! {
         /// Of the first line's number.
         function_line: u32,
     }
+    /// What is known of a process that runs Ruby, instead of a [`PythonProcess`], with which it shares the first fields but one.
+    /// What is the same in all known versions is in `ruby.bpf.h`.
+    RubyProcess = ruby_process, 40 {
+        /// Where the thread-local variable `ruby_current_ec` lies in the module's block, or from the thread pointer.
+        variable: u64,
+        /// Address of the number that the module's blocks have; 0 = it is the program.
+        module: u64,
+        /// 10 * major + minor.
+        version: u32,
+        /// [`python_style::RUBY`].
+        style: u32,
+        /// Bytes of a thread's pointer to a module's block.
+        block_bytes: u32,
+        /// Bytes of a frame.
+        frame_bytes: u32,
+        /// Of what is known of lines, in the body of a function.
+        lines: u32,
+        /// Bytes of a row of the line table.
+        line_bytes: u32,
+    }
 }

@@ -13,27 +13,27 @@
 #include "script.bpf.h"
 
 /* struct _zend_execute_data, zend_compile.h */
-#define PHP_FRAME_BYTES	   56
-#define PHP_FRAME_LINE	   0
+#define PHP_FRAME_BYTES    56
+#define PHP_FRAME_LINE     0
 #define PHP_FRAME_FUNCTION 24
-#define PHP_FRAME_INFO	   40
+#define PHP_FRAME_INFO     40
 #define PHP_FRAME_PREVIOUS 48
-#define PHP_ENTERED	   (1 << 17) /* ZEND_CALL_TOP */
+#define PHP_ENTERED        (1 << 17) /* ZEND_CALL_TOP */
 /* struct _zend_op: u32 lineno */
 #define PHP_OPLINE_LINE 24
 /* union _zend_function; the rest is of functions that are written in PHP */
 #define PHP_FUNCTION_BYTES 24
 #define PHP_FUNCTION_NAME  8
 #define PHP_FUNCTION_CLASS 16
-#define PHP_INTERNAL	   1
-#define PHP_USER	   2
-#define PHP_EVAL	   4
+#define PHP_INTERNAL       1
+#define PHP_USER           2
+#define PHP_EVAL           4
 /* struct _zend_class_entry */
 #define PHP_CLASS_NAME 8
 /* struct _zend_string */
-#define PHP_TEXT_HASH	8
+#define PHP_TEXT_HASH   8
 #define PHP_TEXT_LENGTH 16
-#define PHP_TEXT_DATA	24
+#define PHP_TEXT_DATA   24
 
 /* What tells a text from others, also from one that lies there later. */
 static __always_inline u64 php_text_key(struct python_scratch *scratch, u64 address)
@@ -90,7 +90,8 @@ __noinline int php_step(struct php_process *process, struct python_scratch *scra
 	if (kind != PHP_INTERNAL) {
 		line_at = *(u64 *)(scratch->frame_bytes + PHP_FRAME_LINE) + PHP_OPLINE_LINE;
 		bpf_probe_read_user(&line, sizeof(line), (void *)line_at);
-		key = mix(key, python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES) & 0xffffffff);
+		key = mix(key,
+			  python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES) & 0xffffffff);
 		key = mix(key, php_text_key(scratch, python_field(scratch->code_bytes, process->function_file,
 								  PYTHON_CODE_BYTES)));
 	}
@@ -149,12 +150,11 @@ __noinline int php_describe(struct php_process *process, struct python_scratch *
 	code->file_bytes = 0;
 	if (kind != PHP_INTERNAL) {
 		code->first_line = python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES);
-		code->file_bytes = php_text(scratch, code->file,
-					    python_field(scratch->code_bytes, process->function_file, PYTHON_CODE_BYTES),
-					    true);
+		code->file_bytes =
+			php_text(scratch, code->file,
+				 python_field(scratch->code_bytes, process->function_file, PYTHON_CODE_BYTES), true);
 	}
-	code->name_bytes =
-		php_text(scratch, code->name, *(u64 *)(scratch->code_bytes + PHP_FUNCTION_NAME), false);
+	code->name_bytes = php_text(scratch, code->name, *(u64 *)(scratch->code_bytes + PHP_FUNCTION_NAME), false);
 	owner = *(u64 *)(scratch->code_bytes + PHP_FUNCTION_CLASS);
 	if (owner)
 		length = php_text(scratch, code->table, python_pointer(owner + PHP_CLASS_NAME), false);

@@ -16,17 +16,18 @@
 
 #include "ids.bpf.h"
 #include "php.bpf.h"
+#include "ruby.bpf.h"
 #include "script.bpf.h"
 
 #define PYTHON_PROCESSES   1024
 #define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
 #define PYTHON_FEW_THREADS 32   /* the same before Linux 5.17 */
 #define PYTHON_OWNED_BY_C \
-	3                      /* the first owner that is no Python function: FRAME_OWNED_BY_CSTACK of 3.12 and 3.13,
+	3                         /* the first owner that is no Python function: FRAME_OWNED_BY_CSTACK of 3.12 and 3.13,
 				       FRAME_OWNED_BY_INTERPRETER of 3.14 (Include/internal/pycore_frame.h) */
-#define PYTHON_GIL_BYTES   256 /* struct _gil_runtime_state is 208 bytes */
-#define PYTHON_RETRIES     16  /* searches for a thread's state without a pause */
-#define PYTHON_PAUSE_NS    10000000 /* between later ones: threads of native libraries have none */
+#define PYTHON_GIL_BYTES 256      /* struct _gil_runtime_state is 208 bytes */
+#define PYTHON_RETRIES   16       /* searches for a thread's state without a pause */
+#define PYTHON_PAUSE_NS  10000000 /* between later ones: threads of native libraries have none */
 
 /* Key: tgid. */
 struct {
@@ -235,6 +236,8 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++) {
 		if (process->style == PYTHON_PHP)
 			end = php_step((struct php_process *)process, scratch);
+		else if (process->style == PYTHON_RUBY)
+			end = ruby_step((struct ruby_process *)process, scratch);
 		else
 			end = python_step(process, scratch);
 	}
@@ -246,15 +249,18 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 	return mix(scratch->hash, end) | 1;
 }
 
-/* The frames of a process that runs PHP: the same as take_python_frames(). */
-__noinline u64 take_php_frames(struct python_process *process, u64 space)
+/* The frames of a thread of PHP or Ruby: the same as take_python_frames(). */
+__noinline u64 take_other_frames(struct python_process *process, u64 space, u64 thread_pointer)
 {
 	struct python_scratch *scratch = this_python();
 
 	if (!process || !scratch)
 		return 0;
 	scratch->space = space;
-	scratch->frame = python_pointer(process->runtime);
+	if (process->style == PYTHON_RUBY)
+		ruby_begin((struct ruby_process *)process, scratch, thread_pointer);
+	else
+		scratch->frame = python_pointer(process->runtime);
 	return scratch->frame ? python_walk(process, scratch) : 0;
 }
 
@@ -268,7 +274,7 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
 	if (!process)
 		return 0;
 	if (process->style >= PYTHON_PHP)
-		return take_php_frames(process, space);
+		return take_other_frames(process, space, task->thread.fsbase);
 	scratch = this_python();
 	state = python_state(process, task, thread);
 	if (!scratch || !state)

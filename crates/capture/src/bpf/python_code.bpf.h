@@ -8,6 +8,7 @@
 
 #include "php.bpf.h"
 #include "python.bpf.h"
+#include "ruby.bpf.h"
 
 /* A text's characters into `to`: the end of a longer one if `tail`. Returns their bytes; `kind` is what a character has. */
 static __always_inline u32 python_text(struct python_process *process, struct python_scratch *scratch, char *to,
@@ -89,6 +90,8 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 	for (u64 i = 0; i < DWELL_MAX_FRAMES && i < count; i++) {
 		if (process->style == PYTHON_PHP)
 			php_describe((struct php_process *)process, scratch, i);
+		else if (process->style == PYTHON_RUBY)
+			ruby_describe((struct ruby_process *)process, scratch, i);
 		else
 			python_describe(process, scratch, i);
 	}

@@ -68,6 +68,7 @@ mod recording;
 mod remote;
 mod rights;
 mod rights_of_others;
+mod scripts;
 mod settings;
 mod soak;
 mod sockets;
@@ -131,6 +132,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     counted_events::cases,
     python::cases,
     python_library::cases,
+    scripts::cases,
     symbols::cases,
     java::cases,
     javascript::cases,

@@ -5,6 +5,7 @@ use dwell_store::raw::wire::{PythonCodeHeader, PythonFrame, script_language};
 use dwell_store::tables::FrameRow;
 
 use super::lines::line_of;
+use super::ruby;
 use crate::code::modules::Modules;
 use crate::hash::FastMap;
 use crate::input::meta::Meta;
@@ -27,6 +28,7 @@ impl Function {
     fn line(&self, instruction: i32) -> u32 {
         let line = match self.language {
             script_language::PYTHON => line_of(self.version, &self.table, self.first_line, instruction),
+            script_language::RUBY => ruby::line_of(&self.table, instruction),
             _ => u32::try_from(instruction).ok().filter(|line| *line > 0),
         };
         line.unwrap_or(self.first_line)
@@ -111,6 +113,18 @@ fn text(bytes: &[u8], length: u16, kind: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_of_php_have_their_class() {
+        let mut header: PythonCodeHeader = bytemuck::Zeroable::zeroed();
+        header.language = script_language::PHP;
+        header.file_bytes = 1;
+        assert_eq!(name_of(&header, b""), "<main>");
+        header.name[..3].copy_from_slice(b"nap");
+        header.name_bytes = 3;
+        assert_eq!((name_of(&header, b"Store"), name_of(&header, b"")), ("Store::nap".into(), "nap".into()));
+        assert_eq!(text("é".as_bytes(), 2, 0), "é");
+    }
 
     #[test]
     fn texts_of_every_width_are_read() {

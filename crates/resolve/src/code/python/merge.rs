@@ -10,8 +10,8 @@ use super::functions::Functions;
 use crate::hash::FastMap;
 use crate::input::meta::{PythonStack, RawStack};
 
-/// The functions of CPython and PHP that run functions of scripts. The compiler may have split them: `execute_ex.cold`.
-const EVALUATIONS: [&str; 2] = ["_PyEval_EvalFrame", "execute_ex"];
+/// The functions of CPython, PHP and Ruby that run functions of scripts. The compiler may have split them: `execute_ex.cold`.
+const EVALUATIONS: [&str; 3] = ["_PyEval_EvalFrame", "execute_ex", "rb_vm_exec"];
 const COMPLETE: u8 = StackEnd::Complete as u8;
 const TOO_DEEP: u8 = StackEnd::TooDeep as u8;
 

@@ -1,10 +1,11 @@
-//! Python functions in native stacks.
-//! It takes the interpreter's own list of frames, recorded with a native stack; it gives that stack with Python frames in it.
+//! Functions of Python, PHP and Ruby in native stacks.
+//! It takes the interpreter's own list of frames, recorded with a native stack; it gives that stack with these frames in it.
 //! It does not read the interpreter's memory: the collector does.
 
 mod functions;
 mod lines;
 mod merge;
+mod ruby;
 
 pub use functions::Functions;
 pub use lines::line_of;
