@@ -9,7 +9,7 @@ use dwell_store::Trace;
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
 use crate::stacks::own_code::{
-    is_interpreter, is_standard_code, is_system_module, is_telling_python_library, is_trampoline,
+    is_interpreter, is_standard_code, is_system_module, is_telling_script_library, is_trampoline,
 };
 use crate::stacks::project::project_of;
 
@@ -25,15 +25,17 @@ pub struct CallStacks<'t> {
     inlines: bool,
     /// For each stack, the one that is left of it after folding system functions.
     shown: Vec<StackId>,
-    /// For each stack, whether it has a Python function.
-    in_python: Vec<bool>,
+    /// For each stack, whether it has a function of a script.
+    in_script: Vec<bool>,
     function_of_frame: Vec<FunctionId>,
     functions: Vec<(&'t str, ModuleId)>,
     system: Vec<bool>,
     /// The folder of the program's own sources.
     project: &'t str,
-    /// The frames of interpreters, which a query for the program's own code does not show among Python functions.
+    /// The frames of interpreters.
     interpreter: Vec<bool>,
+    /// Whether they are not shown among the functions that they run.
+    hides_interpreters: bool,
 }
 
 /// What folding knows of a stack, its callers included.
@@ -43,8 +45,8 @@ struct Folding {
     has_user: bool,
     /// Such a function is its innermost one, but for what an interpreter does to run it.
     ends_in_user: bool,
-    /// It has a Python function.
-    in_python: bool,
+    /// It has a function of a script.
+    in_script: bool,
 }
 
 impl<'t> CallStacks<'t> {
@@ -57,15 +59,13 @@ impl<'t> CallStacks<'t> {
             trace,
             inlines: query.inlines,
             shown: Vec::new(),
-            in_python: Vec::new(),
+            in_script: Vec::new(),
             function_of_frame,
             functions,
             project: project_of(own.map(|(file, _)| file.as_str())),
             system,
-            interpreter: match query.call_stack_mode {
-                CallStackMode::All => Vec::new(),
-                _ => frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
-            },
+            interpreter: frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
+            hides_interpreters: query.call_stack_mode != CallStackMode::All,
         };
         stacks.fold_system_frames(query.call_stack_mode);
         stacks
@@ -80,7 +80,7 @@ impl<'t> CallStacks<'t> {
             let below = parent.map_or_else(Folding::default, |parent| rows[parent]);
             let above = parent.map_or(StackId::NONE, |parent| self.shown[parent]);
             let is_user = !self.is_system(stack);
-            let transparent = below.in_python && self.is_interpreter(stack);
+            let transparent = self.hides_interpreters && below.in_script && self.is_interpreter(stack);
             let hidden = transparent || (!self.inlines && self.is_inlined(stack));
             let keep = match mode {
                 CallStackMode::All => true,
@@ -93,10 +93,10 @@ impl<'t> CallStacks<'t> {
             rows.push(Folding {
                 has_user: is_user || below.has_user,
                 ends_in_user: if transparent { below.ends_in_user } else { is_user },
-                in_python: below.in_python || self.is_python(stack),
+                in_script: below.in_script || self.is_script(stack),
             });
         }
-        self.in_python = rows.iter().map(|row| row.in_python).collect();
+        self.in_script = rows.iter().map(|row| row.in_script).collect();
     }
 
     /// What is shown of `stack`: a stack whose frame is the one that the time is attributed to.
@@ -105,12 +105,12 @@ impl<'t> CallStacks<'t> {
     }
 
     /// The stacks from what is shown of `stack` to the root: one for each frame shown. What an interpreter does to run
-    /// Python functions is left out.
+    /// scripts is left out.
     pub fn chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
         let shown = self.shown(stack);
-        let in_python = shown.get().is_some_and(|row| self.in_python[row]);
+        let in_script = self.hides_interpreters && shown.get().is_some_and(|row| self.in_script[row]);
         let visible = move |stack: &StackId| {
-            (self.inlines || !self.is_inlined(*stack)) && !(in_python && self.is_interpreter(*stack))
+            (self.inlines || !self.is_inlined(*stack)) && !(in_script && self.is_interpreter(*stack))
         };
         self.whole_chain(shown).filter(visible)
     }
@@ -183,9 +183,9 @@ impl<'t> CallStacks<'t> {
         own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
     }
 
-    /// Whether the frame at the end of `stack` is the program's own: neither the system's nor a standard library's.
+    /// Whether the frame at the end of `stack` is the program's own: neither the system's nor a standard library's nor an interpreter's.
     pub fn is_own(&self, stack: StackId) -> bool {
-        !self.is_system(stack) && !self.is_standard_library(stack)
+        !self.is_system(stack) && !self.is_standard_library(stack) && !self.is_interpreter(stack)
     }
 
     /// Whether the code was compiled into the program from a standard library's sources.
@@ -198,9 +198,9 @@ impl<'t> CallStacks<'t> {
     }
 
     /// Whether the frame at the end of `stack` is a function of Python's standard library that tells what a thread does.
-    pub fn is_telling_python_library(&self, stack: StackId) -> bool {
+    pub fn is_telling_script_library(&self, stack: StackId) -> bool {
         let file = |frame: usize| self.trace.frames.file[frame].as_str();
-        self.is_python(stack) && self.frame(stack).is_some_and(|frame| is_telling_python_library(file(frame)))
+        self.is_script(stack) && self.frame(stack).is_some_and(|frame| is_telling_script_library(file(frame)))
     }
 
     /// `file:line` of a frame, as far as known.
@@ -218,7 +218,7 @@ impl<'t> CallStacks<'t> {
         self.frame(stack).is_none_or(|frame| self.system[frame])
     }
 
-    fn is_python(&self, stack: StackId) -> bool {
+    fn is_script(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| self.trace.frames.python[frame])
     }
 

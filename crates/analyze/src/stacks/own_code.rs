@@ -42,19 +42,20 @@ pub const SYSTEM_LIBRARIES: &[&str] = &[
 /// How the names of Open MPI's modules begin.
 pub const MPI_MODULE: &str = "mca_";
 
-/// How the files of interpreters are called, whose functions the program's own code runs in: `python3.11`,
-/// `libpython3.12.so.1.0`.
-pub const INTERPRETERS: &[&str] = &["python3", "libpython3"];
-/// What the paths of Python's standard library have in them.
-pub const PYTHON_LIBRARY: &str = "/lib/python3";
-/// And those of its native parts.
+/// How the files of CPython are called, up to what is no letter: `python3.11`, `libpython3.12.so.1.0`.
+pub const PYTHONS: &[&str] = &["python3", "libpython3"];
+/// And those of other interpreters, in which the program's own code runs: `php-fpm8.2`, `libruby-3.1.so.3.1.2`.
+pub const INTERPRETERS: &[&str] = &["php", "libphp", "ruby", "libruby"];
+/// How sources end that may be called as their interpreter is.
+pub const SCRIPT_ENDINGS: &[&str] = &[".py", ".php", ".rb"];
+/// What the paths of an interpreter's standard library have in them, and those of packages that are no part of it.
+pub const SCRIPT_LIBRARIES: &[(&str, &str)] = &[("/lib/python3", "-packages/"), ("/lib/ruby/", "/gems/")];
+/// How modules of these are called that are in no file.
+pub const FROZEN_MODULES: &[&str] = &["<frozen ", "<internal:"];
+/// What the paths of the native parts of Python's have in them.
 pub const PYTHON_NATIVE: &str = "/lib-dynload/";
-/// What the paths have in them of packages that are no part of it.
-pub const PYTHON_PACKAGES: &str = "-packages/";
-/// How the path of the module ends that starts threads and has what they wait on: it is on the stacks of all of them.
+/// How the path of Python's module ends that starts threads and has what they wait on: it is on the stacks of all of them.
 pub const PYTHON_THREADING: &str = "/threading.py";
-/// How its modules are called that are in no file.
-pub const PYTHON_FROZEN: &str = "<frozen ";
 
 /// Where the sources of standard libraries lie that are compiled into programs.
 pub const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
@@ -86,11 +87,22 @@ pub const STANDARD_NAMES: &[&str] = &[
 /// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
 pub const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];
 
-/// Whether the file is an interpreter, or a native part of its standard library.
+/// Whether the file is an interpreter, or a native part of Python's standard library.
 pub fn is_interpreter(path: &str) -> bool {
+    is_called(path, INTERPRETERS) || is_of_python(path)
+}
+
+/// Whether the file is CPython, or a native part of its standard library: without its functions nothing of it tells anything.
+fn is_of_python(path: &str) -> bool {
+    is_called(path, PYTHONS) || (path.contains(SCRIPT_LIBRARIES[0].0) && path.contains(PYTHON_NATIVE))
+}
+
+/// Whether the file's name begins with one of these, and goes on with what is no letter.
+fn is_called(path: &str, names: &[&str]) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
-    let program = INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py");
-    program || (path.contains(PYTHON_LIBRARY) && path.contains(PYTHON_NATIVE))
+    let goes_on = |rest: &str| !rest.starts_with(|letter: char| letter.is_ascii_lowercase());
+    names.iter().any(|name| base.strip_prefix(name).is_some_and(goes_on))
+        && !SCRIPT_ENDINGS.iter().any(|ending| base.ends_with(ending))
 }
 
 /// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
@@ -98,13 +110,15 @@ pub fn is_trampoline(path: &str) -> bool {
     path.strip_prefix("[jit] ").is_some_and(is_interpreter)
 }
 
-fn is_python_library(file: &str) -> bool {
-    file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
+fn is_script_library(file: &str) -> bool {
+    let is_frozen = FROZEN_MODULES.iter().any(|start| file.starts_with(start));
+    is_frozen || SCRIPT_LIBRARIES.iter().any(|(library, packages)| file.contains(library) && !file.contains(packages))
 }
 
-/// Whether the Python source file is of the standard library, and tells what a thread does: the module `threading` is on all stacks.
-pub fn is_telling_python_library(file: &str) -> bool {
-    is_python_library(file) && !file.ends_with(PYTHON_THREADING)
+/// Whether the source file is of an interpreter's standard library, and tells what a thread does: Python's module `threading` is on all
+/// stacks.
+pub fn is_telling_script_library(file: &str) -> bool {
+    is_script_library(file) && !file.ends_with(PYTHON_THREADING)
 }
 
 /// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
@@ -113,13 +127,14 @@ pub fn is_system_module(path: &str) -> bool {
     let stem = base.split(".so").next().unwrap_or(base);
     let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
     KERNEL_MODULES.contains(&base)
-        || is_interpreter(path)
+        || is_of_python(path)
         || (base.contains(".so") && (SYSTEM_LIBRARIES.contains(&stem) || stem.starts_with(MPI_MODULE)))
 }
 
-/// Whether the code was compiled into the program from a standard library's sources, or is Python's own.
-pub fn is_standard_code(file: &str, function: &str, python: bool) -> bool {
-    (python && is_python_library(file))
+/// Whether the code was compiled into the program from a standard library's sources, or is an interpreter's own: `script` code without a
+/// file is a function of the interpreter, as PHP's `usleep` is.
+pub fn is_standard_code(file: &str, function: &str, script: bool) -> bool {
+    (script && (file.is_empty() || is_script_library(file)))
         || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
         || STANDARD_NAMES.iter().any(|start| function.starts_with(start))
 }
@@ -131,11 +146,21 @@ mod tests {
     #[test]
     fn modules_of_python_tell_what_a_thread_does_except_threading() {
         let library = "/usr/lib/python3.11";
-        assert!(is_telling_python_library(&format!("{library}/multiprocessing/queues.py")));
-        assert!(is_telling_python_library("<frozen runpy>"));
+        assert!(is_telling_script_library(&format!("{library}/multiprocessing/queues.py")));
+        assert!(is_telling_script_library("<frozen runpy>"));
         for file in [format!("{library}/threading.py"), format!("{library}/site-packages/app.py"), "/srv/app.py".into()]
         {
-            assert!(!is_telling_python_library(&file), "{file}");
+            assert!(!is_telling_script_library(&file), "{file}");
+        }
+    }
+
+    #[test]
+    fn what_an_interpreter_brings_is_no_code_of_the_program() {
+        for file in ["", "/usr/lib/ruby/3.1.0/net/http.rb", "<internal:kernel>", "/usr/lib/python3.11/queue.py"] {
+            assert!(is_standard_code(file, "call", true), "{file}");
+        }
+        for file in ["/srv/app.rb", "/var/lib/ruby/gems/3.1.0/gems/rack/lib/rack.rb", "/srv/index.php"] {
+            assert!(!is_standard_code(file, "call", true), "{file}");
         }
     }
 
@@ -157,8 +182,13 @@ mod tests {
         ] {
             assert!(is_system_module(path) && is_interpreter(path), "{path}");
         }
+        for path in ["/usr/sbin/php-fpm8.2", "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2"] {
+            assert!(is_interpreter(path) && !is_system_module(path), "{path}");
+        }
         for path in [
             "/srv/python3.py",
+            "/srv/ruby.rb",
+            "/usr/bin/rubyfmt",
             "/usr/lib/python3/dist-packages/app.py",
             "/usr/bin/libc",
             "/usr/lib/libavcodec.so.59",
@@ -167,7 +197,7 @@ mod tests {
             "[jit] node",
             "[anon]",
         ] {
-            assert!(!is_system_module(path), "{path}");
+            assert!(!is_system_module(path) && !is_interpreter(path), "{path}");
         }
     }
 }

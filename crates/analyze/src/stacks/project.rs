@@ -11,6 +11,9 @@ const PACKAGES: &[&str] = &[
     "/dist-packages/",
     "/node_modules/",
     "/gems/",
+    "/vendor_ruby/",
+    "/vendor/",
+    "/usr/share/php/",
     "/.m2/repository/",
 ];
 /// The first part of the names of packages in Go's standard library. They lie wherever Go does, or have no folder at all (-trimpath).

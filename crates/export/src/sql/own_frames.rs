@@ -1,7 +1,7 @@
 //! The stacks with names, and on each the program's own place: the rules of the reports' [`own_code`], in SQL.
 
 use dwell_analyze::own_code::{
-    INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_FROZEN, PYTHON_LIBRARY, PYTHON_NATIVE, PYTHON_PACKAGES,
+    FROZEN_MODULES, INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_NATIVE, PYTHONS, SCRIPT_ENDINGS, SCRIPT_LIBRARIES,
     STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
 };
 use dwell_model::StackEnd;
@@ -38,16 +38,17 @@ fn with() -> String {
     split_part(split_part(regexp_extract(path, '[^/]*$'), '.so', 1), '-2.', 1) as stem
   from raw.modules
 ), system_modules as (
-  select id, base in ({kernel}) or (({interpreters}) and not ends_with(base, '.py'))
+  select id, base in ({kernel}) or ({pythons} and not ({scripts}))
     or (contains(path, {library}) and contains(path, {native}))
-    or (contains(base, '.so') and (stem in ({libraries}) or starts_with(stem, {mpi}))) as is_system
+    or (contains(base, '.so') and (stem in ({libraries}) or starts_with(stem, {mpi}))) as is_system,
+    {interpreters} and not ({scripts}) as is_interpreter
   from files
 ), named_frames as (
   select frames.row_id as id, frames.function as function,
     case when file = '' then null when line = 0 then file else file || ':' || line end as place,
     not (kernel or coalesce(is_system, false)) as is_user,
-    (python and (starts_with(file, {frozen}) or (contains(file, {library}) and not contains(file, {packages}))))
-      or {sources} or {names} as is_standard
+    (python and (file = '' or {frozen} or {script_libraries}))
+      or coalesce(is_interpreter, false) or {sources} or {names} as is_standard
   from raw.frames as frames left join system_modules on system_modules.id = frames.module
 ), ends as (
   select stacks.row_id as id, case when stacks.parent < stacks.row_id then stacks.parent end as parent, stacks.\"end\" as walk_end,
@@ -67,13 +68,15 @@ fn with() -> String {
 )
 ",
         kernel = list(KERNEL_MODULES),
-        interpreters = begins("base", INTERPRETERS),
-        library = quoted(PYTHON_LIBRARY),
+        pythons = is_called(PYTHONS),
+        interpreters = is_called(INTERPRETERS),
+        scripts = ends("base", SCRIPT_ENDINGS),
+        library = quoted(SCRIPT_LIBRARIES[0].0),
         native = quoted(PYTHON_NATIVE),
         libraries = list(SYSTEM_LIBRARIES),
         mpi = quoted(MPI_MODULE),
-        frozen = quoted(PYTHON_FROZEN),
-        packages = quoted(PYTHON_PACKAGES),
+        frozen = begins("file", FROZEN_MODULES),
+        script_libraries = script_libraries(),
         sources = begins("file", STANDARD_SOURCES),
         names = begins("frames.function", STANDARD_NAMES),
     )
@@ -81,6 +84,21 @@ fn with() -> String {
 
 fn list(texts: &[&str]) -> String {
     texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ")
+}
+
+fn is_called(names: &[&str]) -> String {
+    format!("regexp_matches(base, '^({})([^a-z]|$)')", names.join("|"))
+}
+
+fn script_libraries() -> String {
+    let is_of = |(library, packages): &(&str, &str)| {
+        format!("(contains(file, {}) and not contains(file, {}))", quoted(library), quoted(packages))
+    };
+    SCRIPT_LIBRARIES.iter().map(is_of).collect::<Vec<_>>().join(" or ")
+}
+
+fn ends(column: &str, ends: &[&str]) -> String {
+    ends.iter().map(|end| format!("ends_with({column}, {})", quoted(end))).collect::<Vec<_>>().join(" or ")
 }
 
 fn begins(column: &str, starts: &[&str]) -> String {

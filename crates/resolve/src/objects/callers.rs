@@ -66,7 +66,9 @@ impl<'a> StackFrames<'a> {
                 Some(module) if is_python_library(&module.path) => {
                     Caller { module: python_module(&module.path), function: self.frames.function[frame].as_str() }
                 }
-                _ => Caller { module: module.map_or("", |module| module.base()), function: "" },
+                Some(module) => Caller { module: module.base(), function: "" },
+                // PHP's own functions are in no file.
+                None => Caller { module: PYTHON_LIBRARY, function: "" },
             };
         }
         let base = match module {

@@ -145,6 +145,10 @@ const PATTERNS: &[Pattern] = patterns! {
     5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*";
     2 "" Mutex Place: "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*" "_PyRawMutex_Lock*";
+    // Ruby. Each thread waits on a word of its own, for everything: the place says what for.
+    4 "libruby" Mutex Place: "rb_mutex_lock*" "rb_mutex_synchronize*";
+    5 "libruby" ConditionVariable Place: "rb_mutex_sleep*";
+    4 "libruby" Sleep Place: "rb_thread_wait_for*" "rb_thread_sleep*" "sleep_hrtime*" "rb_f_sleep*";
     // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
     3 "postgres" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";
     // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.
@@ -220,6 +224,9 @@ const RUNTIMES: &[&str] = &[
     "libjvm.so",
     "libpython",
     "python3",
+    "libruby",
+    "libphp",
+    "php",
     PYTHON_LIBRARY,
     "[vdso]",
 ];

@@ -344,7 +344,8 @@ impl<'n, 't> Classes<'n, 't> {
         // A descriptor of its own that told the time is the loop's time-out.
         let is_by_timer = in_loop && WakerKind::from_code(key.waker_kind()) == WakerKind::Timer;
         if outcome == Outcome::TimedOut || is_by_timer {
-            return if in_loop || is_idle { Known(Own) } else { ByRow };
+            // Nobody owes an answer to whoever listens.
+            return if in_loop || is_idle || listens(name) { Known(Own) } else { ByRow };
         }
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.

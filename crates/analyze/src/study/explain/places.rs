@@ -76,7 +76,11 @@ fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn
         found = chain.iter().filter(of_library).copied().collect();
     }
     if found.is_empty() {
-        found = chain.iter().filter(|stack| stacks.is_telling_python_library(**stack)).copied().collect();
+        // An interpreter whose functions are not known.
+        found = chain.iter().filter(|stack| !stacks.is_system(**stack) && is_named(stack)).copied().collect();
+    }
+    if found.is_empty() {
+        found = chain.iter().filter(|stack| stacks.is_telling_script_library(**stack)).copied().collect();
     }
     if found.is_empty() {
         found = chain.iter().find(outside_kernel).or(chain.first()).copied().into_iter().collect();

@@ -182,7 +182,7 @@ fn outermost_frame(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Op
 /// The outermost function of Python's own library that tells what the thread does.
 fn outermost_of_python(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
-    let start = chain.into_iter().rev().find(|stack| stacks.is_telling_python_library(*stack))?;
+    let start = chain.into_iter().rev().find(|stack| stacks.is_telling_script_library(*stack))?;
     Some(short(&trace.frames.function[stacks.frame(start)?]))
 }
 
