@@ -69,6 +69,8 @@ const DENIED_ELAPSED: f64 = 0.05;
 const DENIED_NS: u64 = 20_000_000;
 /// Part of it for which there must be others.
 const EXPLAINED: f64 = 0.3;
+/// How Dwell itself is called among the other programs.
+const OWN_NAME: &str = "dwell";
 /// Others that are named.
 const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
@@ -91,28 +93,29 @@ pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
 
 /// Other programs had the CPUs.
 fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
-    let (denied_ns, rivals) = (fold.levels.denied_ns, &fold.trace.manifest.taken.rivals);
-    let wanted_ns = denied_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
+    let (all_ns, rivals) = (fold.levels.denied_ns, &fold.trace.manifest.taken.rivals);
+    let wanted_ns = all_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
+    // What others took is known for the whole recording only.
+    let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
+    let taken = |by_dwell: bool| {
+        let of = rivals.iter().filter(|rival| (rival.name == OWN_NAME) == by_dwell);
+        (of.fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64
+    };
+    // A quiet machine does not give back what recording takes.
+    let denied_ns = all_ns.saturating_sub(taken(true));
     let enough =
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
-    // What others took is known for the whole recording only.
-    let taken_ns = rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
-    let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
-    let by_others = taken_ns as f64 * part >= EXPLAINED * denied_ns as f64;
+    let by_others = taken(false) as f64 >= EXPLAINED * denied_ns as f64;
     if !enough || denied_ns < DENIED_NS || !by_others {
         return None;
     }
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
     let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
-    let text = say!(
-        CPUS_TAKEN,
-        denied = Word::Ns(denied_ns),
-        share = Word::part(denied_ns, wanted_ns),
-        names = names.join(", "),
-    );
+    let text =
+        say!(CPUS_TAKEN, denied = Word::Ns(all_ns), share = Word::part(all_ns, wanted_ns), names = names.join(", "),);
     Some(QueueCause {
         reason: QueueReason::OtherPrograms,
-        subject: rivals.first().map(|rival| rival.name.clone()).unwrap_or_default(),
+        subject: rivals.iter().find(|rival| rival.name != OWN_NAME).map(|rival| rival.name.clone()).unwrap_or_default(),
         evidence: text.into(),
         stack: StackId::NONE,
     })
@@ -267,6 +270,8 @@ mod tests {
             text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"),
             "{text}"
         );
+        let dwell = reasons(&beside(OWN_NAME, 60));
+        assert!(!dwell.contains(&QueueReason::OtherPrograms), "it is the measurement itself");
         let nobody = reasons(&beside("stress", 10));
         assert!(!nobody.contains(&QueueReason::OtherPrograms), "nobody is known who took so much");
     }

@@ -354,7 +354,9 @@ impl<'n, 't> Classes<'n, 't> {
             let waits_for_any = is_idle && !asks(name);
             let is_childs = || !listens(name) && self.started_program_of(thread, waker);
             let is_loops = || in_loop && (is_internal(name) || self.is_upstream(thread, waker) || is_childs());
-            let is_answer = !waits_for_any || is_loops();
+            // A server's loop has nobody for what comes in, whoever asks it.
+            let is_overloaded = || listens(name) && self.is_overloaded(thread, waker);
+            let is_answer = !waits_for_any || is_loops() || is_overloaded();
             return Known(if asked && is_answer { Demand } else { Idle });
         }
         if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
@@ -376,8 +378,15 @@ impl<'n, 't> Classes<'n, 't> {
             && self.loops.contains(&(waker, place_of(key)));
         // A shell that the thread started may have the role of one that started its program.
         let is_for_program = || self.started_program_of(thread, waker);
-        let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), is_of_event_loop(key.syscall()));
+        // A loop by select or poll is known by what it listens to.
+        let in_loop = is_of_event_loop(key.syscall()) || listens(waited_for(self.trace, key));
+        let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), in_loop);
         !is_sibling && (is_for_program() || is_client())
+    }
+
+    /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.
+    fn is_overloaded(&self, thread: usize, worker: usize) -> bool {
+        self.are_of_one_process(thread, worker) && self.dialogues.workloads().is_overloaded((self.role_of)(worker))
     }
 
     /// Whether `thread` started the program of `other`, or one that did.

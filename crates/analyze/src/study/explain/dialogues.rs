@@ -304,6 +304,11 @@ impl<'n> Dialogues<'n> {
         self.time_outs.get(&(role, object)).copied().unwrap_or(0)
     }
 
+    /// How much work each role had.
+    pub fn workloads(&self) -> &Workloads {
+        &self.workloads
+    }
+
     /// How many waits a key has, by its number.
     pub fn waits(&self, key: usize) -> u64 {
         self.waits.get(key).copied().unwrap_or(0)

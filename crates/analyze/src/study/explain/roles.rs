@@ -22,8 +22,11 @@ const LOOKED_AT_MORE: usize = 128;
 pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
     let scripts = scripts(trace);
     let script_of = |thread: usize| scripts.get(trace.threads.process[thread].get()?)?.as_deref();
-    let mut roles: Vec<String> =
-        (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread, script_of(thread))).collect();
+    let firsts = first_threads(trace);
+    let first_of = |thread: usize| *firsts.get(trace.threads.process[thread].get()?)?;
+    let mut roles: Vec<String> = (0..trace.threads.tid.len())
+        .map(|thread| role(trace, stacks, (thread, first_of(thread)), script_of(thread)))
+        .collect();
     tell_closures_apart(trace, &mut roles, &|thread| first_closures(trace, stacks, thread));
     roles
 }
@@ -56,7 +59,13 @@ pub fn filters(trace: &Trace, thread: usize) -> (String, &str) {
     (if is_named { numbers_as("*", name) } else { name.to_owned() }, process)
 }
 
-fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize, script: Option<&str>) -> String {
+/// The role of a thread in a process with that first thread, which runs the script.
+fn role(
+    trace: &Trace,
+    stacks: &CallStacks<'_>,
+    (thread, first): (usize, Option<usize>),
+    script: Option<&str>,
+) -> String {
     let name = trace.threads.name[thread].as_str();
     let process = trace.threads.process[thread].get().filter(|row| *row < trace.processes.pid.len());
     let process_name = process.map_or("", |row| trace.processes.name[row].as_str());
@@ -64,9 +73,17 @@ fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize, script: Option<&s
     if cut(name) != cut(process_name) {
         // A fiber is called by its function, whose numbers say which of the closures in another function it is.
         let is_fiber = thread < trace.fiber_threads;
-        let name = if is_fiber { name.to_owned() } else { numbers_as("N", name) };
+        let mut called = if is_fiber { name.to_owned() } else { numbers_as("N", name) };
+        // A program that calls itself otherwise than its file.
+        let is_inherited =
+            first.is_some_and(|first| first != thread && trace.threads.name[first] == trace.threads.name[thread]);
+        if !is_fiber && is_inherited {
+            called.push_str(
+                &start_function(trace, stacks, thread).map_or_else(String::new, |it| format!(" thread {it}")),
+            );
+        }
         let told = trace.processes.pid.len() > 1 && !program.is_empty();
-        return if told { format!("{name} of {program}") } else { name };
+        return if told { format!("{called} of {program}") } else { called };
     }
     if process.is_some_and(|row| trace.processes.pid[row] == trace.threads.tid[thread]) {
         return if process.is_some_and(|row| is_forked(trace, row)) { format!("{program}{FORKED}") } else { program };
@@ -75,6 +92,19 @@ fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize, script: Option<&s
         Some(function) => format!("{program} thread {function}"),
         None => format!("{program} thread"),
     }
+}
+
+/// The first thread of each process, that with its id.
+fn first_threads(trace: &Trace) -> Vec<Option<usize>> {
+    let (threads, processes) = (&trace.threads, &trace.processes);
+    let mut firsts = vec![None; processes.pid.len()];
+    for thread in trace.fiber_threads..threads.tid.len() {
+        let process = threads.process[thread].get().filter(|row| processes.pid.get(*row) == Some(&threads.tid[thread]));
+        if let Some(first) = process.and_then(|row| firsts.get_mut(row)) {
+            first.get_or_insert(thread);
+        }
+    }
+    firsts
 }
 
 fn cut(name: &str) -> &str {

@@ -11,6 +11,8 @@ use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
 
 /// Part of their lives from which on threads mostly have work.
 const MOSTLY: f64 = 0.5;
+/// And from which on they always have.
+const ALWAYS: f64 = 0.9;
 
 /// The part of its life in which each role that was there at the begin did not wait for others to give it something.
 pub struct Workloads {
@@ -43,6 +45,11 @@ impl Workloads {
         }
         let share = |(life, without_work): (u64, u64)| 1.0 - without_work as f64 / life.max(1) as f64;
         Self { of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(), were_there }
+    }
+
+    /// Whether the role, which was there, always has work.
+    pub fn is_overloaded(&self, role: RoleId) -> bool {
+        self.of_role.get(&role).is_some_and(|share| *share >= ALWAYS)
     }
 
     /// Whether a thread that was there asks the role, which was there, too: that one mostly has work, and more than the thread's own

@@ -169,10 +169,11 @@ impl Fleet {
         }
     }
 
-    /// Boots this guest and those behind it, in the order of the cases.
+    /// Boots this guest, and then the others: their cases can come in any order.
     fn begin(&'static self, first: &Machine) {
-        let names = self.names.iter().skip_while(|name| **name != first.name);
-        let queue: VecDeque<&'static Machine> = names.filter_map(|name| machine(name)).collect();
+        let behind = self.names.iter().position(|name| *name == first.name).unwrap_or(0);
+        let mut queue: VecDeque<&'static Machine> = self.names.iter().filter_map(|name| machine(name)).collect();
+        queue.rotate_left(behind.min(queue.len()));
         let queue: &'static Mutex<VecDeque<&'static Machine>> = Box::leak(Box::new(Mutex::new(queue)));
         let next = || locked(queue).pop_front(); // or the queue would be locked while the guest runs
         for _ in 0..AT_ONCE {
