@@ -168,9 +168,9 @@ fn unseen_ns(root: &RootCause) -> u64 {
 }
 
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,
-/// or a wait for an answer. The program's end waited for it, whoever was without work meanwhile.
+/// or a wait for an answer; or where it ran for most of it. The program's end waited for it, whoever was without work meanwhile.
 fn on_path_alone(root: &RootCause) -> u64 {
-    if root.cause.kind.is_pause() || root.is_awaited { root.path_ns } else { 0 }
+    if root.cause.kind.is_pause() || root.is_awaited || root.ran_mostly { root.path_ns } else { 0 }
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.

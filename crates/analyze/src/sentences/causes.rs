@@ -47,6 +47,8 @@ sentence_table! {
         "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period, in {wall} of time.",
         "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。";
     END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。";
     END_TIMED_OUT = "end-timed-out",

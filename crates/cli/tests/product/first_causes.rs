@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::standstill", standstill),
         Case::new("first_causes::attached_pool", attached_pool),
         Case::new("first_causes::stopped", stopped),
+        Case::new("first_causes::computing", computing),
     ]
 }
 
@@ -294,4 +295,12 @@ while True: print(1, flush=True); time.sleep(0.05)' > >(cat >/dev/null) & worker
     let told = rows.iter().find(|row| text(row, "kind") == "stopped").with_context(|| format!("{rows:?}"))?;
     ensure!(told.to_string().contains("SIGSTOP from bash"), "{told}");
     Ok(())
+}
+
+/// Nobody waits for a thread that computes alone: the program's end does.
+fn computing() -> Result<()> {
+    let python = some_interpreter()?.display().to_string();
+    let program = "def sum_up(n):\n    s = 0\n    for i in range(n): s += i * i\n    return s\nfor _ in range(40): sum_up(400000)";
+    let recording = Recording::of(&[], &[&python, "-c", program])?;
+    expect_first(&recording, "running", 0.3, &["sum_up (<string>:3)", "its end waited for that"])
 }

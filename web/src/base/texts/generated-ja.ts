@@ -119,6 +119,7 @@ export const sentencesJa: Record<string, string> = {
   "collector-share": "その実行は {ran} で、CPU 時間の {share} です。",
   "cause-cpus-taken": "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。",
   "cause-quota": "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。",
+  "end-ran": "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。",
   "end-slept": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。",
   "end-timed-out": "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。",
   "end-loop-timer": "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。プログラムの終了はこれを待っていました。",

@@ -227,6 +227,9 @@ fn causes<'t>(
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
 fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+    for root in causes.iter_mut() {
+        root.ran_mostly = path_ns > 0 && root.is_most_of(path_ns);
+    }
     // What a runtime's poller was told may have been this program's own.
     let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let of_fibers = names.are_of_sampled_fibers();

@@ -37,6 +37,8 @@ const RUNTIME_SOURCES: &str = "node:";
 const JAVASCRIPT_ENGINES: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
+/// What functions of JavaScript are called that have no name.
+const NO_NAME: &str = "(anonymous)";
 /// Functions of a path that are kept, the outermost and the innermost ones.
 const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
@@ -63,7 +65,10 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
 /// The place of `stack`, in frames of the program that `are_first`, as far as there are any.
 fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn Fn(usize) -> bool) -> CodePlace {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
-    let is_named = |stack: &StackId| function(trace, stacks, *stack).is_some_and(|name| !name.starts_with(NO_FILE));
+    let is_named = |stack: &StackId| {
+        let in_file = || stacks.frame(*stack).is_some_and(|frame| !trace.frames.file[frame].is_empty());
+        function(trace, stacks, *stack).is_some_and(|it| !it.starts_with(NO_FILE) && (it != NO_NAME || in_file()))
+    };
     let of_library = |stack: &&StackId| stacks.is_own(**stack) && is_named(stack);
     let of_program = |stack: &&StackId| of_library(stack) && !is_library(trace, stacks, **stack);
     let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
@@ -98,6 +103,10 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
             continue;
         }
         let Some(mut named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
+        // Functions of JavaScript without a name are told apart by their lines.
+        if named.0 == NO_NAME {
+            named.0.clone_from(&named.1);
+        }
         // Code without symbols is its file's, wherever in it.
         if let Some((file, _)) = named.0.split_once("]+0x") {
             named.0 = format!("{file}]");

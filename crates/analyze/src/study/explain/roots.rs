@@ -15,6 +15,8 @@ use crate::study::intervals::union_ns;
 
 /// So many times longer than others did the program's end wait for what is the end's cause alone.
 const MUCH_LONGER: u64 = 10;
+/// Part of the path from which a place where the program ran is most of it.
+const MOSTLY: f64 = 0.5;
 /// Chains of a root cause, the longest first, at most.
 const CHAINS: usize = 8;
 
@@ -43,13 +45,22 @@ pub struct RootCause {
     pub meanwhile: Option<Meanwhile>,
     /// Whether the program's end waited for an answer there.
     pub is_awaited: bool,
+    /// Whether it ran there for most of the path that determined the elapsed time, and hardly anybody waited for that.
+    pub ran_mostly: bool,
 }
 
 impl RootCause {
     /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
         let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns.max(self.served_ns) / MUCH_LONGER;
-        self.wait_ns == 0 || self.cause.no_work || hardly
+        self.wait_ns == 0 || self.cause.no_work || hardly || self.ran_mostly
+    }
+
+    /// Whether `path_ns`, the path that determined the elapsed time, is mostly what it ran, and is much longer than waits for it.
+    pub fn is_most_of(&self, path_ns: u64) -> bool {
+        self.cause.kind == CauseKind::Ran
+            && self.path_ns as f64 >= MOSTLY * path_ns as f64
+            && self.wait_ns < self.path_ns / MUCH_LONGER
     }
 
     /// Whether nobody who is recorded waited for it, but others outside did for most of its time.
@@ -204,6 +215,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         stack: found.stacks[heaviest],
         meanwhile: None,
         is_awaited: false,
+        ran_mostly: false,
     })
 }
 
