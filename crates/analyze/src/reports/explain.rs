@@ -10,13 +10,14 @@ use crate::question::error::QueryError;
 use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
 use crate::reports::advice::{advice, lock_of_most};
-use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
+use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
-use crate::sentences::{def, say};
+use crate::reports::time_accounts::accounts;
+use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+    CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -74,16 +75,10 @@ const SHORT_SHARE: f64 = 0.1;
 const END_SHARE: f64 = 0.1;
 /// Stays in run queues must have delayed somebody for so many times longer than other causes.
 const RUN_QUEUE_FACTOR: u64 = 5;
-/// Part of the elapsed time from which the run queue's account is told.
-const QUEUE_SHARE: f64 = 0.02;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
 /// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
-/// Waits of a program that stands still that are named.
-const STANDING_WAITS: usize = 4;
-/// Parts of the path that are named.
-const ON_PATH: usize = 3;
 
 /// The report. Fails when it is asked for somebody who is not there.
 pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
@@ -149,6 +144,17 @@ fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
     (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
 }
 
+/// The cause by which waits are known that is what others did during waits whose end nobody saw.
+fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
+    let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
+    let others = root.meanwhile.as_ref().filter(|_| unseen)?;
+    let kind = if others.slept { CauseKind::Slept } else { CauseKind::Ran };
+    explanation.causes.iter().find(|cause| {
+        let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
+        is_it && delay_ns(cause) >= others.ns / 2
+    })
+}
+
 /// Time in which anybody was delayed by it, ns: nobody is by threads without work.
 fn delay_ns(root: &RootCause) -> u64 {
     if root.cause.no_work { 0 } else { root.wall_ns }
@@ -200,7 +206,12 @@ impl CauseRow<'_> {
     /// The smaller, the earlier it is told: first what the program never got out of.
     fn rank(&self, explanation: &Explanation<'_, '_>) -> Reverse<(bool, u64)> {
         let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
-        Reverse((is_deadlock, self.ns()))
+        // What others did meanwhile comes first where it is a cause of its own.
+        let behind = match self {
+            CauseRow::Wait(root) => cause_meanwhile(explanation, root).map(|other| other.wait_ns.saturating_sub(1)),
+            CauseRow::Queue(_) => None,
+        };
+        Reverse((is_deadlock, self.ns().min(behind.unwrap_or(u64::MAX))))
     }
 
     /// Waits that it explains, or time in run queues, ns.
@@ -424,69 +435,4 @@ fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'
     };
     chains.sort_by_key(|chain| !is_contended(chain));
     chains
-}
-
-/// What all threads did, or fibers in their place.
-fn time_account(has_fibers: bool, whole: &Account) -> Prose {
-    let def = if has_fibers { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
-    let times = [
-        ("life", whole.life_ns),
-        ("running", whole.running_ns),
-        ("queue", whole.run_queue_ns),
-        ("demand", whole.demand_ns),
-        ("structure", whole.structure_ns),
-        ("own", whole.own_ns),
-        ("idle", whole.idle_ns),
-    ];
-    let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
-    Sentence::new(def, std::iter::once(("threads", whole.threads.into())).chain(times).collect()).into()
-}
-
-/// The account of the threads' time, of the run queue's, and of the elapsed time.
-fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
-    let whole = explanation.whole();
-    let mut notes = vec![time_account(fold.trace.fiber_threads > 0, &whole)];
-    let queue = &explanation.run_queue;
-    if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
-        let names: Vec<String> =
-            queue.rivals.iter().take(2).map(|(name, ns)| format!("{name} {}", duration(*ns))).collect();
-        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-        let sentence = say!(
-            QUEUE_ACCOUNT,
-            queue = Word::Ns(queue.all_ns),
-            own = Word::Ns(queue.own_ns),
-            waking = Word::Ns(queue.waking_ns),
-            others = Word::Ns(queue.others_ns),
-            names = names,
-            quota = Word::Ns(queue.quota_ns),
-            unknown = Word::Ns(queue.unknown_ns),
-        );
-        notes.push(sentence.into());
-    }
-    let on_path = on_path(explanation);
-    if !on_path.is_empty() {
-        let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));
-        let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
-        notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
-    }
-    notes.extend(explanation.standstill.as_ref().map(|still| {
-        let waits: Vec<String> =
-            still.waits.iter().take(STANDING_WAITS).map(|link| link_text(explanation, link)).collect();
-        say!(STANDS_STILL, wall = Word::Ns(still.wall_ns), waits = waits.join("; ")).into()
-    }));
-    notes
-}
-
-/// What determined the elapsed time, each cause in a few words with its part, the largest first.
-fn on_path(explanation: &Explanation<'_, '_>) -> Vec<(String, u64)> {
-    let mut parts: Vec<(String, u64)> = Vec::new();
-    for root in explanation.causes.iter().filter(|root| root.path_ns > 0) {
-        let cause = brief(explanation, root);
-        match parts.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, ns)) => *ns += root.path_ns,
-            None => parts.push((cause, root.path_ns)),
-        }
-    }
-    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    parts
 }

@@ -29,6 +29,7 @@ mod task_waits;
 mod tasks;
 mod threads;
 mod through_fibers;
+mod time_accounts;
 mod timeline;
 mod transitions;
 mod trees;

@@ -345,7 +345,11 @@ impl<'n, 't> Classes<'n, 't> {
         let is_by_timer = in_loop && WakerKind::from_code(key.waker_kind()) == WakerKind::Timer;
         if outcome == Outcome::TimedOut || is_by_timer {
             // Nobody owes an answer to whoever listens.
-            return if in_loop || is_idle || listens(name) { Known(Own) } else { ByRow };
+            let is_own = in_loop || is_idle || listens(name) || self.supervises(key);
+            return if is_own { Known(Own) } else { ByRow };
+        }
+        if self.supervises(key) {
+            return Known(Idle);
         }
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
@@ -382,6 +386,16 @@ impl<'n, 't> Classes<'n, 't> {
         let in_loop = is_of_event_loop(key.syscall()) || listens(waited_for(self.trace, key));
         let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), in_loop);
         !is_sibling && (is_for_program() || is_client())
+    }
+
+    /// Whether threads wait for a set of pipes, and mostly until a time of their own: for whatever their children write, not for an answer.
+    fn supervises(&self, key: &EventKey) -> bool {
+        let Some(thread) = key.thread().get().filter(|_| is_internal(waited_for(self.trace, key))) else {
+            return false;
+        };
+        let role = (self.role_of)(thread);
+        let answers: u64 = self.dialogues.enders(role, key.object()).into_iter().flat_map(|it| it.values()).sum();
+        self.dialogues.time_outs(role, key.object()) > answers
     }
 
     /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.

@@ -324,7 +324,8 @@ impl<'f, 't> Names<'f, 't> {
             (Some(call), false) if by_call && call != name => format!("{call}({name})"),
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
-            (_, false) if title.is_empty() || starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
+            (_, false) if title.is_empty() || is_called_lock(name) => name.to_owned(),
+            (_, false) if starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),
         }
     }
@@ -422,6 +423,11 @@ fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
 pub fn without_count(name: &str) -> &str {
     let counted = |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
     name.rsplit_once(" #").filter(counted).map_or(name, |(name, _)| name)
+}
+
+/// `PostgreSQL lock in LockRelationOid`: the name says that it is a lock.
+fn is_called_lock(name: &str) -> bool {
+    name.split(" in ").next().is_some_and(|what| what.ends_with(" lock"))
 }
 
 fn starts_alike(name: &str, title: &str) -> bool {

@@ -46,10 +46,14 @@ impl<'t> WaitEnds<'t> {
             return row;
         }
         let is_cut = self.is_interval_poll(&key);
-        let goes_on_ns = if is_client_socket(waited_for(self.trace, &key)) && !is_cut { CUT_NS } else { GOES_ON_NS };
-        let end = self.goes_on_to(thread, row, goes_on_ns);
-        self.known.set(end.map(|end| (row, end)).or(self.known.get()));
+        let end = self.last_part(thread, row).filter(|end| outcome_of(self.trace, *end) == Outcome::Woken);
+        let end = end.filter(|end| self.trace.events().off_cpu_key(*end).waker().is_some());
         end.or_else(|| self.usual_end(thread, row).filter(|_| is_cut)).unwrap_or(row)
+    }
+
+    /// Whether the wait of a row, which its time-out ended, goes on to the end of the recording.
+    pub fn is_unfinished(&self, thread: usize, row: usize) -> bool {
+        self.last_part(thread, row).is_some_and(|end| outcome_of(self.trace, end) == Outcome::Unfinished)
     }
 
     /// Whether the key's waits are parts of a wait for an answer.
@@ -76,10 +80,19 @@ impl<'t> WaitEnds<'t> {
         behind.find(is_end).or_else(|| (all.start..row).rev().take(LOOKED_AT).find(is_end))
     }
 
-    /// The row that ends the wait of `row`, where waits for the same object at the same place follow it, each so soon after the one before.
-    fn goes_on_to(&self, thread: usize, row: usize, goes_on_ns: u64) -> Option<usize> {
+    /// The last part of the wait of `row`, which does not end by a time-out: waits for the same object at the same place follow it, each
+    /// soon after the one before.
+    fn last_part(&self, thread: usize, row: usize) -> Option<usize> {
+        let end = self.find_last_part(thread, row)?;
+        self.known.set(Some((row, end)));
+        Some(end)
+    }
+
+    fn find_last_part(&self, thread: usize, row: usize) -> Option<usize> {
         let events = self.trace.events();
         let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
+        let is_answer = is_client_socket(waited_for(self.trace, &key)) && !self.is_interval_poll(&key);
+        let goes_on_ns = if is_answer { CUT_NS } else { GOES_ON_NS };
         let mut last = row;
         for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
             let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;
@@ -94,8 +107,8 @@ impl<'t> WaitEnds<'t> {
             if !self.are_same(&key, &key_of_next) {
                 return None;
             }
-            if Outcome::from_code(key_of_next.outcome()) == Outcome::Woken {
-                return key_of_next.waker().is_some().then_some(next);
+            if matches!(Outcome::from_code(key_of_next.outcome()), Outcome::Woken | Outcome::Unfinished) {
+                return Some(next);
             }
             if let Some((_, end)) = self.known.get().filter(|(known, _)| *known == next) {
                 return Some(end);
@@ -103,6 +116,10 @@ impl<'t> WaitEnds<'t> {
         }
         None
     }
+}
+
+fn outcome_of(trace: &Trace, row: usize) -> Outcome {
+    Outcome::from_code(trace.events().off_cpu_key(row).outcome())
 }
 
 /// The name of what a key's waits are for, without a number.

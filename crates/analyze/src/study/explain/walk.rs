@@ -352,7 +352,11 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
             let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
             let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
-            let kind = if sleeps { CauseKind::Slept } else { CauseKind::TimedOut };
+            let kind = match sleeps {
+                true => CauseKind::Slept,
+                false if self.classes.wait_ends().is_unfinished(thread, row) => CauseKind::Unfinished,
+                false => CauseKind::TimedOut,
+            };
             return self.book(&askers, (kind, thread), row, (from, to));
         }
         // A signal that ended the thread gave it nothing.

@@ -1,0 +1,80 @@
+//! The accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
+
+use dwell_view::{Prose, Sentence, Word, duration};
+
+use crate::engine::fold::Fold;
+use crate::reports::cause_words::{brief, link_text};
+use crate::sentences::{def, say};
+use crate::study::explain::{Account, Explanation};
+
+/// Part of the elapsed time from which the run queue's account is told.
+const QUEUE_SHARE: f64 = 0.02;
+/// Waits of a program that stands still that are named.
+const STANDING_WAITS: usize = 4;
+/// Parts of the path that are named.
+const ON_PATH: usize = 3;
+
+/// What all threads did, or fibers in their place.
+fn time_account(has_fibers: bool, whole: &Account) -> Prose {
+    let def = if has_fibers { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
+    let times = [
+        ("life", whole.life_ns),
+        ("running", whole.running_ns),
+        ("queue", whole.run_queue_ns),
+        ("demand", whole.demand_ns),
+        ("structure", whole.structure_ns),
+        ("own", whole.own_ns),
+        ("idle", whole.idle_ns),
+    ];
+    let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
+    Sentence::new(def, std::iter::once(("threads", whole.threads.into())).chain(times).collect()).into()
+}
+
+/// The account of the threads' time, of the run queue's, and of the elapsed time.
+pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
+    let whole = explanation.whole();
+    let mut notes = vec![time_account(fold.trace.fiber_threads > 0, &whole)];
+    let queue = &explanation.run_queue;
+    if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
+        let names: Vec<String> =
+            queue.rivals.iter().take(2).map(|(name, ns)| format!("{name} {}", duration(*ns))).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let sentence = say!(
+            QUEUE_ACCOUNT,
+            queue = Word::Ns(queue.all_ns),
+            own = Word::Ns(queue.own_ns),
+            waking = Word::Ns(queue.waking_ns),
+            others = Word::Ns(queue.others_ns),
+            names = names,
+            quota = Word::Ns(queue.quota_ns),
+            unknown = Word::Ns(queue.unknown_ns),
+        );
+        notes.push(sentence.into());
+    }
+    let on_path = on_path(explanation);
+    if !on_path.is_empty() {
+        let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));
+        let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
+        notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
+    }
+    notes.extend(explanation.standstill.as_ref().map(|still| {
+        let waits: Vec<String> =
+            still.waits.iter().take(STANDING_WAITS).map(|link| link_text(explanation, link)).collect();
+        say!(STANDS_STILL, wall = Word::Ns(still.wall_ns), waits = waits.join("; ")).into()
+    }));
+    notes
+}
+
+/// What determined the elapsed time, each cause in a few words with its part, the largest first.
+fn on_path(explanation: &Explanation<'_, '_>) -> Vec<(String, u64)> {
+    let mut parts: Vec<(String, u64)> = Vec::new();
+    for root in explanation.causes.iter().filter(|root| root.path_ns > 0) {
+        let cause = brief(explanation, root);
+        match parts.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, ns)) => *ns += root.path_ns,
+            None => parts.push((cause, root.path_ns)),
+        }
+    }
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    parts
+}
