@@ -214,8 +214,9 @@ records! {
     }
     /// What is known of a process that runs Ruby, instead of a [`PythonProcess`], with which it shares the first fields but one.
     /// What is the same in all known versions is in `ruby.bpf.h`.
-    RubyProcess = ruby_process, 40 {
-        /// Where the thread-local variable `ruby_current_ec` lies in the module's block, or from the thread pointer.
+    RubyProcess = ruby_process, 48 {
+        /// Where the thread-local variable `ruby_current_ec` lies in the module's block, or from the thread pointer; else where the
+        /// block's variables begin.
         variable: u64,
         /// Address of the number that the module's blocks have; 0 = it is the program.
         module: u64,
@@ -231,5 +232,9 @@ records! {
         lines: u32,
         /// Bytes of a row of the line table.
         line_bytes: u32,
+        /// The words from `variable` on, of which one is the variable.
+        words: u32,
+        /// Nothing.
+        reserved: u32,
     }
 }

@@ -16,6 +16,8 @@
 #define RUBY_CONTEXT_BYTES 24
 #define RUBY_CONTEXT_SIZE  8 /* of its stack, in words */
 #define RUBY_CONTEXT_FRAME 16
+#define RUBY_MOST_STACK    (1 << 27) /* words; 128 Ki are usual */
+#define RUBY_MOST_WORDS    4
 /* struct rb_control_frame_struct */
 #define RUBY_FRAME_BYTES       40
 #define RUBY_FRAME_CODE        16
@@ -54,8 +56,8 @@ _Static_assert(8 + RUBY_MOST_ROWS + RUBY_MOST_INDEX <= DWELL_PYTHON_TABLE_BYTES,
 #define RUBY_DATA         16
 #define RUBY_TEXT_POINTER 24
 
-/* Where the current thread's execution context is, 0 when it has none. */
-static __always_inline u64 ruby_context(struct ruby_process *process, u64 thread_pointer)
+/* Where the thread-local variables are of which one points to the current thread's execution context, 0 where there are none. */
+static __always_inline u64 ruby_variables(struct ruby_process *process, u64 thread_pointer)
 {
 	u64 block = thread_pointer, module;
 
@@ -65,19 +67,28 @@ static __always_inline u64 ruby_context(struct ruby_process *process, u64 thread
 		if (!block || block == ~0ull)
 			return 0;
 	}
-	return python_pointer(block + process->variable);
+	return block + process->variable;
 }
 
-/* Begins a walk: scratch->frame is the innermost frame, scratch->cframe the end of them. */
+/* Begins a walk: scratch->frame is the innermost frame, scratch->cframe the end of them. A context has its frames in its stack. */
 static __always_inline void ruby_begin(struct ruby_process *process, struct python_scratch *scratch, u64 thread_pointer)
 {
-	u64 context = ruby_context(process, thread_pointer);
+	u64 variables = ruby_variables(process, thread_pointer), context, stack, size, frame;
 
 	scratch->frame = 0;
-	if (!context || bpf_probe_read_user(scratch->frame_bytes, RUBY_CONTEXT_BYTES, (void *)context))
+	for (u32 i = 0; variables && i < RUBY_MOST_WORDS && i < process->words; i++) {
+		context = python_pointer(variables + i * 8);
+		if (!context || bpf_probe_read_user(scratch->frame_bytes, RUBY_CONTEXT_BYTES, (void *)context))
+			continue;
+		stack = *(u64 *)scratch->frame_bytes;
+		size = *(u64 *)(scratch->frame_bytes + RUBY_CONTEXT_SIZE);
+		frame = *(u64 *)(scratch->frame_bytes + RUBY_CONTEXT_FRAME);
+		if (size >= RUBY_MOST_STACK || frame < stack || frame >= stack + size * 8)
+			continue;
+		scratch->frame = frame;
+		scratch->cframe = stack + size * 8;
 		return;
-	scratch->frame = *(u64 *)(scratch->frame_bytes + RUBY_CONTEXT_FRAME);
-	scratch->cframe = *(u64 *)scratch->frame_bytes + *(u64 *)(scratch->frame_bytes + RUBY_CONTEXT_SIZE) * 8;
+	}
 }
 
 /* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */

@@ -11,6 +11,8 @@ use crate::elf::Elf;
 pub(super) const CONTEXT: &[u8] = b"ruby_current_ec";
 /// Symbols that are looked through for it, where it is not exported.
 const MOST_SYMBOLS: usize = 1 << 18;
+/// Words of thread-local variables that are tried; `RUBY_MOST_WORDS` of `ruby.bpf.h`.
+const MOST_VARIABLES: u32 = 4;
 
 /// 10 * major + minor, of the text "3.1.2" at `address`.
 pub(super) fn version<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, address: u64) -> Option<u32> {
@@ -26,7 +28,10 @@ pub(super) fn layout<'data, R: ReadRef<'data>>(
     context: Option<u64>,
 ) -> Option<RubyProcess> {
     let process = of_version(version)?;
-    let variable = context.or_else(|| local_symbol(elf))?;
+    // A stripped file does not say which of the few variables it is: the one that points to a thread's stack and frames.
+    let found = context.or_else(|| local_symbol(elf));
+    let (variable, words) = found.map_or_else(|| Some((0, few_variables(elf)?)), |variable| Some((variable, 1)))?;
+    let process = RubyProcess { words, ..process };
     let needed = elf.dynamic_strings(DT_NEEDED);
     let is_musl = needed.iter().any(|name| name.windows(4).any(|part| part == b"musl"));
     let block_bytes = if is_musl { 8 } else { 16 };
@@ -47,13 +52,20 @@ fn of_version(version: u32) -> Option<RubyProcess> {
         _ => return None,
     };
     let style = python_style::RUBY;
-    Some(RubyProcess { variable: 0, module: 0, version, style, block_bytes: 0, frame_bytes, lines, line_bytes })
+    let found = RubyProcess { version, style, frame_bytes, lines, line_bytes, ..bytemuck::Zeroable::zeroed() };
+    Some(found)
 }
 
 /// Since 3.3 the variable is not exported: `.symtab` has it where the file is not stripped.
 fn local_symbol<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<u64> {
     let mut symbols = elf.file().symbols().take(MOST_SYMBOLS);
     symbols.find(|symbol| symbol.name_bytes().is_ok_and(|name| name == CONTEXT)).map(|symbol| symbol.address())
+}
+
+/// How many words the file's thread-local variables are, where these are so few that they can be tried.
+fn few_variables<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Option<u32> {
+    let header = elf.file().elf_program_headers().iter().find(|header| header.p_type(LittleEndian) == PT_TLS)?;
+    u32::try_from(header.p_memsz(LittleEndian) / 8).ok().filter(|words| (1..=MOST_VARIABLES).contains(words))
 }
 
 /// How far before the thread pointer the program's block begins.
