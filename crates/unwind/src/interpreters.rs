@@ -179,9 +179,7 @@ pub(crate) fn reason(unknown: Unknown) -> String {
         Unknown::Python { minor } => (format!("CPython 3.{minor}"), format!("3.{FIRST_KNOWN} to 3.{LAST_KNOWN}")),
         Unknown::Php { version: 0 } => ("this PHP".to_owned(), "7.4 to 8.5 without threads".to_owned()),
         Unknown::Php { version } => (format!("PHP {}.{}", version / 10, version % 10), "7.4 to 8.5".to_owned()),
-        Unknown::Ruby { version } => {
-            (format!("Ruby {}.{}", version / 10, version % 10), "3.0 to 3.4".to_owned())
-        }
+        Unknown::Ruby { version } => (format!("Ruby {}.{}", version / 10, version % 10), "3.0 to 3.4".to_owned()),
     };
     format!("{what} is not one that Dwell knows ({known}): its stacks show the interpreter's own functions")
 }

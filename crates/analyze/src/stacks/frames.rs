@@ -42,7 +42,12 @@ pub fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<Sta
 
 /// The functions of a stack, leaf first.
 pub fn functions(trace: &Trace, stack: StackId) -> impl Iterator<Item = &str> {
+    frame_rows(trace, stack).map(|frame| trace.frames.function[frame].as_str())
+}
+
+/// The rows of a stack's frames, leaf first.
+pub fn frame_rows(trace: &Trace, stack: StackId) -> impl Iterator<Item = usize> {
     let stacks = &trace.stacks;
     let rows = std::iter::successors(stack.get(), |&row| stacks.parent[row].get());
-    rows.filter_map(|row| Some(trace.frames.function[stacks.frame[row].get()?].as_str()))
+    rows.filter_map(|row| stacks.frame[row].get())
 }

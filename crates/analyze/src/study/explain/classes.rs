@@ -11,11 +11,12 @@ use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
-use crate::study::explain::creators::creators;
+use crate::study::explain::creators::{creators, is_of_other_program};
 use crate::study::explain::dialogues::Dialogues;
-use crate::study::explain::idle_mates::have_idle_mate;
+use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::paced_waits::paced_keys;
+use crate::study::explain::sleeps::is_ruby_sleep;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
     is_of_event_loop, is_within_machine, listens, parks_threads, serves,
@@ -55,8 +56,7 @@ pub struct Classes<'n, 't> {
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
     for_role_mate: Vec<bool>,
-    /// Threads of whose role another one waits for whatever comes, to the end.
-    have_idle_mate: HashSet<usize>,
+    idle_mates: IdleMates<'t>,
     /// Threads that another role gives work through a descriptor.
     request_readers: HashSet<usize>,
     /// Threads and the places of their event loops.
@@ -91,7 +91,7 @@ impl<'n, 't> Classes<'n, 't> {
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
-            have_idle_mate: have_idle_mate(trace, role_of),
+            idle_mates: IdleMates::new(trace, role_of),
             request_readers: HashSet::new(),
             loops,
             asked: asked(trace),
@@ -173,12 +173,16 @@ impl<'n, 't> Classes<'n, 't> {
         let events = self.trace.events();
         // What the key alone tells to be its own is an event loop's or a runtime's timer.
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
+        if !may_be || self.of(thread, row, key) != WaitClass::Own {
+            return false;
+        }
+        if is_ruby_sleep(self.trace, events.key(key).stack()) {
+            return !self.wait_ends.is_ruby_slice(thread, row);
+        }
         // Into a descriptor others may have written: that is a wait for them.
-        let may_be = may_be && parks_threads(object_type(self.trace, events.key(key).object()));
+        let parks = parks_threads(object_type(self.trace, events.key(key).object()));
         let is_paced = self.paced.get(key as usize) == Some(&true);
-        may_be
-            && self.of(thread, row, key) == WaitClass::Own
-            && (is_paced || self.request_before(thread, row).is_some())
+        parks && (is_paced || self.request_before(thread, row).is_some())
     }
 
     /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
@@ -312,7 +316,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => return Known(Demand),
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
-            ObjectType::Mutex if outcome == Outcome::Unfinished && self.have_idle_mate.contains(&thread) => {
+            ObjectType::Mutex if outcome == Outcome::Unfinished && self.idle_mates.has_one(self.trace, thread, key) => {
                 return Known(Idle);
             }
             kind if is_needed(kind) => return Known(Demand),
@@ -390,9 +394,9 @@ impl<'n, 't> Classes<'n, 't> {
 
     /// Whether threads wait for a set of pipes, and mostly until a time of their own: for whatever their children write, not for an answer.
     fn supervises(&self, key: &EventKey) -> bool {
-        let Some(thread) = key.thread().get().filter(|_| is_internal(waited_for(self.trace, key))) else {
-            return false;
-        };
+        let name = waited_for(self.trace, key);
+        let of_pipes = is_internal(name) && name.contains("pipe");
+        let Some(thread) = key.thread().get().filter(|_| of_pipes) else { return false };
         let role = (self.role_of)(thread);
         let answers: u64 = self.dialogues.enders(role, key.object()).into_iter().flat_map(|it| it.values()).sum();
         self.dialogues.time_outs(role, key.object()) > answers
@@ -405,7 +409,7 @@ impl<'n, 't> Classes<'n, 't> {
 
     /// Whether `thread` started the program of `other`, or one that did.
     fn started_program_of(&self, thread: usize, other: usize) -> bool {
-        !self.are_of_one_process(thread, other) && creators(self.trace, other).any(|creator| creator == thread)
+        is_of_other_program(self.trace, other, thread) && creators(self.trace, other).any(|creator| creator == thread)
     }
 
     /// Whether `other` is of another program, which the thread's did not start.

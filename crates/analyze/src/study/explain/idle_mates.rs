@@ -1,20 +1,55 @@
 //! Pools whose threads take work by turns: one of them waits for it and has the lock of the queue, for which the others wait.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use dwell_model::Outcome;
+use dwell_model::{Outcome, ProcessId};
 use dwell_store::{EventKey, Trace};
 
+use crate::stacks::frames::{frame_rows, functions};
 use crate::stacks::object::object_type;
+use crate::stacks::own_code::is_system_module;
 use crate::study::explain::terms::{RoleId, parks_threads};
+use crate::study::explain::wait_ends::waited_for;
 
-/// Threads of roles in which a thread is parked, to the end of the recording.
-pub fn have_idle_mate(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> HashSet<usize> {
-    let is_parked = |key: &&EventKey| {
-        let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
-        is_unfinished && parks_threads(object_type(trace, key.object()))
-    };
-    let parked = trace.events().keys.iter().filter(is_parked);
-    let roles: HashSet<RoleId> = parked.filter_map(|key| Some(role_of(key.thread().get()?))).collect();
-    (0..trace.threads.tid.len()).filter(|thread| roles.contains(&role_of(*thread))).collect()
+/// Functions at the leaf of a wait for connections, of which one takes the lock.
+const DEPTH: usize = 8;
+
+/// Who waits for work to the end of the recording.
+pub struct IdleMates<'t> {
+    /// Threads of roles in which a thread is parked.
+    of_parked: HashSet<usize>,
+    /// The functions in which threads of each process wait for connections.
+    listening: HashMap<ProcessId, HashSet<&'t str>>,
+}
+
+impl<'t> IdleMates<'t> {
+    /// Those of a trace.
+    pub fn new(trace: &'t Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
+        let mut listening: HashMap<ProcessId, HashSet<&'t str>> = HashMap::new();
+        let mut roles: HashSet<RoleId> = HashSet::new();
+        let is_unfinished = |key: &&EventKey| Outcome::from_code(key.outcome()) == Outcome::Unfinished;
+        for key in trace.events().keys.iter().filter(is_unfinished) {
+            let Some(thread) = key.thread().get() else { continue };
+            if parks_threads(object_type(trace, key.object())) {
+                roles.insert(role_of(thread));
+            }
+            if waited_for(trace, key).contains(" listen ") || waited_for(trace, key).contains("{TCP listen ") {
+                let of_process = listening.entry(trace.threads.process[thread]).or_default();
+                of_process.extend(functions(trace, key.stack()).take(DEPTH));
+            }
+        }
+        let of_parked = (0..trace.threads.tid.len()).filter(|thread| roles.contains(&role_of(*thread))).collect();
+        Self { of_parked, listening }
+    }
+
+    /// Whether a thread that waits for a lock to the end has a mate that waits for work: one of its role, or one of its process in the
+    /// function that takes the lock.
+    pub fn has_one(&self, trace: &Trace, thread: usize, key: &EventKey) -> bool {
+        let path = |frame: &usize| trace.frames.module[*frame].get().and_then(|row| trace.modules.path.get(row));
+        let is_own = |frame: &usize| path(frame).is_some_and(|path| !is_system_module(path));
+        let takes_lock = frame_rows(trace, key.stack()).find(is_own).map(|frame| trace.frames.function[frame].as_str());
+        let in_process = self.listening.get(&trace.threads.process[thread]);
+        self.of_parked.contains(&thread)
+            || in_process.zip(takes_lock).is_some_and(|(functions, function)| functions.contains(function))
+    }
 }

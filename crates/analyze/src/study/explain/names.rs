@@ -271,6 +271,11 @@ impl<'f, 't> Names<'f, 't> {
         matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock))
     }
 
+    /// Whether threads wait there for new connections.
+    pub fn listens(&self, label: LabelId) -> bool {
+        self.label(label).contains("TCP listen")
+    }
+
     /// Whether threads wait for the end of a child or thread.
     pub fn is_join(&self, label: LabelId) -> bool {
         let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));

@@ -5,7 +5,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::functions;
+use crate::stacks::frames::{frame_rows, functions};
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
@@ -31,4 +31,35 @@ const DEPTH: usize = 12;
 pub fn may_sleep(trace: &Trace, stack: StackId) -> bool {
     let says_so = |function: &str| function.contains(NAMELESS) || function.to_ascii_lowercase().contains("sleep");
     functions(trace, stack).take(DEPTH).any(says_so)
+}
+
+/// How files of Ruby are called that hold its interpreter.
+const RUBY: &[&str] = &["libruby", "ruby"];
+/// How the C library's functions begin in which Ruby waits until a time; the thread that has the signals polls its own descriptor.
+const TIMED_WAITS: &[&str] = &["pthread_cond_timedwait", "ppoll", "__ppoll"];
+/// How the functions of Ruby's condition variables begin.
+const CONDITION: &str = "rb_mutex_sleep";
+
+/// Whether a timed wait is Ruby's `sleep`, by its stack: the interpreter waits until a time for a function of the program, and for no
+/// condition. So it waits for its lock, too, which goes on until it has it.
+pub fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
+    let (table, mut is_timed, mut in_ruby) = (&trace.frames, false, false);
+    for frame in frame_rows(trace, stack).filter(|frame| !table.kernel[*frame]) {
+        let function = table.function[frame].as_str();
+        if table.python[frame] {
+            return is_timed && in_ruby;
+        }
+        is_timed |= TIMED_WAITS.iter().any(|name| function.starts_with(name));
+        in_ruby |= RUBY.iter().any(|name| base_of(trace, frame).starts_with(name));
+        if function.starts_with(CONDITION) {
+            return false;
+        }
+    }
+    false
+}
+
+/// The name of the file that a frame's code is in.
+fn base_of(trace: &Trace, frame: usize) -> &str {
+    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
+    path.rsplit('/').next().unwrap_or_default()
 }

@@ -13,6 +13,9 @@ use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
 /// Rows behind a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
+/// How long a thread of Ruby waits for the lock that all share until it looks again, and some time, ns: TIME_QUANTUM_MSEC of thread_pthread.c.
+const RUBY_SLICE_NS: u64 = 110_000_000;
+
 /// See the module.
 pub struct WaitEnds<'t> {
     trace: &'t Trace,
@@ -54,6 +57,17 @@ impl<'t> WaitEnds<'t> {
     /// Whether the wait of a row, which its time-out ended, goes on to the end of the recording.
     pub fn is_unfinished(&self, thread: usize, row: usize) -> bool {
         self.last_part(thread, row).is_some_and(|end| outcome_of(self.trace, end) == Outcome::Unfinished)
+    }
+
+    /// Whether the thread goes on to wait for the same object, after what one of Ruby's looks at its lock for all threads takes at most.
+    pub fn is_ruby_slice(&self, thread: usize, row: usize) -> bool {
+        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
+        let next = (row + 1..rows.of(thread).end).find(|next| rows.wait_ns(*next) > 0);
+        let goes_on = next.is_some_and(|next| {
+            let is_soon = rows.start_ns(next).saturating_sub(rows.end_ns(row)) < GOES_ON_NS;
+            is_soon && events.off_cpu_key(next).object() == events.off_cpu_key(row).object()
+        });
+        goes_on && rows.wait_ns(row) < RUBY_SLICE_NS
     }
 
     /// Whether the key's waits are parts of a wait for an answer.

@@ -303,7 +303,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     let is_mate = |link: Link| link.role == facts.link.role && parks_threads(facts.object_type);
                     // Whoever holds a lock has it whatever he waits for, and whatever that one waits for whom he waits for.
                     let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label));
-                    let holds = is_held && !link.is_some_and(is_mate);
+                    // One of several that take connections by turns has the lock while it waits for the next.
+                    let listens = |link: Link| self.names.is_held(link.label) && self.names.listens(facts.link.label);
+                    let holds = is_held && !link.is_some_and(|link| is_mate(link) || listens(link));
                     let idle = match link {
                         _ if holds => Idleness::Busy,
                         Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
