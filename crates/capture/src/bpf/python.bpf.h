@@ -221,6 +221,18 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 	return PYTHON_GOES_ON;
 }
 
+/* The step of the process's language. A function of its own: the verifier goes through each round of the loop that calls it. */
+__noinline int script_step(struct python_process *process, struct python_scratch *scratch)
+{
+	if (!process || !scratch)
+		return PYTHON_UNREADABLE;
+	if (process->style == PYTHON_PHP)
+		return php_step((struct php_process *)process, scratch);
+	if (process->style == PYTHON_RUBY)
+		return ruby_step((struct ruby_process *)process, scratch);
+	return python_step(process, scratch);
+}
+
 /* Walks the frames from scratch->frame on. Returns a hash of them, 0 when there is none. */
 __noinline u64 python_walk(struct python_process *process, struct python_scratch *scratch)
 {
@@ -233,14 +245,8 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 	scratch->marks[0] = 0; /* those of styles without marks stay so */
 	scratch->stack.count = 0;
 	/* Twice as many steps as frames: each may be followed by a shim. */
-	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++) {
-		if (process->style == PYTHON_PHP)
-			end = php_step((struct php_process *)process, scratch);
-		else if (process->style == PYTHON_RUBY)
-			end = ruby_step((struct ruby_process *)process, scratch);
-		else
-			end = python_step(process, scratch);
-	}
+	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++)
+		end = script_step(process, scratch);
 	scratch->stack.flags = end == PYTHON_COMPLETE ? 0 : PYTHON_CUT;
 	if (end == PYTHON_UNREADABLE)
 		count_loss(PYTHON_FRAMES_UNREADABLE);

@@ -75,6 +75,18 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 	return 0;
 }
 
+/* Describes the function by the process's language; see script_step(). */
+__noinline int script_describe(struct python_process *process, struct python_scratch *scratch, u64 at)
+{
+	if (!process || !scratch)
+		return 0;
+	if (process->style == PYTHON_PHP)
+		return php_describe((struct php_process *)process, scratch, at);
+	if (process->style == PYTHON_RUBY)
+		return ruby_describe((struct ruby_process *)process, scratch, at);
+	return python_describe(process, scratch, at);
+}
+
 /* Writes the Python frames of this program's buffer, which belong to the native stack of `key`. */
 __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 {
@@ -88,12 +100,7 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 	if (!IS_AT_MOST(count, DWELL_MAX_FRAMES))
 		return 0;
 	for (u64 i = 0; i < DWELL_MAX_FRAMES && i < count; i++) {
-		if (process->style == PYTHON_PHP)
-			php_describe((struct php_process *)process, scratch, i);
-		else if (process->style == PYTHON_RUBY)
-			ruby_describe((struct ruby_process *)process, scratch, i);
-		else
-			python_describe(process, scratch, i);
+		script_describe(process, scratch, i);
 	}
 	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(struct python_frame);
 	set_header(&scratch->stack.h, RECORD_PYTHON_STACK, size, tid, bpf_ktime_get_ns());
