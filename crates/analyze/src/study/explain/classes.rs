@@ -1,6 +1,6 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
@@ -9,6 +9,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::channels::{hands_to_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
+use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::creators::{creators, is_of_other_program};
@@ -16,7 +17,7 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::paced_waits::paced_keys;
-use crate::study::explain::sleeps::is_ruby_sleep;
+use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
     is_of_event_loop, is_within_machine, listens, parks_threads, serves,
@@ -65,9 +66,9 @@ pub struct Classes<'n, 't> {
     asked: HashSet<usize>,
     /// Of each key: whether its waits are sleeps by means of a timed wait.
     paced: Vec<bool>,
+    ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
-    /// Roles that others from outside the recording ask.
-    asked_from_outside: HashSet<RoleId>,
+    asked_from_outside: AskedFromOutside,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -96,8 +97,9 @@ impl<'n, 't> Classes<'n, 't> {
             loops,
             asked: asked(trace),
             paced: paced_keys(trace),
+            ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
-            asked_from_outside: HashSet::new(),
+            asked_from_outside: AskedFromOutside::default(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -105,7 +107,8 @@ impl<'n, 't> Classes<'n, 't> {
         let known = keys.iter().zip(&classes.of_key);
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
-        classes.find_asked_from_outside();
+        let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
+        classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle);
         classes
     }
 
@@ -170,63 +173,24 @@ impl<'n, 't> Classes<'n, 't> {
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
     /// since, or it serves others whenever the time has come. That is a sleep by other means, as those of MariaDB and Ruby are.
     pub fn sleeps_by_other_means(&self, thread: usize, row: usize, key: u32) -> bool {
-        let events = self.trace.events();
         // What the key alone tells to be its own is an event loop's or a runtime's timer.
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
         if !may_be || self.of(thread, row, key) != WaitClass::Own {
             return false;
         }
-        if is_ruby_sleep(self.trace, events.key(key).stack()) {
+        if self.ruby_sleeps.get(key as usize) == Some(&true) {
             return !self.wait_ends.is_ruby_slice(thread, row);
         }
         // Into a descriptor others may have written: that is a wait for them.
-        let parks = parks_threads(object_type(self.trace, events.key(key).object()));
-        let is_paced = self.paced.get(key as usize) == Some(&true);
-        parks && (is_paced || self.request_before(thread, row).is_some())
+        let parks = parks_threads(object_type(self.trace, self.trace.events().key(key).object()));
+        parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
     }
 
     /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
     pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
         let kind = object_type(self.trace, self.trace.events().key(key).object());
-        kind == ObjectType::Sleep && self.asked_from_outside.contains(&(self.role_of)(thread))
-    }
-
-    /// Roles whose waits for questions ended from outside often enough, and those that work for these.
-    fn find_asked_from_outside(&mut self) {
-        let is_idle = |number: usize| matches!(self.of_key[number], OfKey::Known(WaitClass::Idle));
-        let is_question = |key: &EventKey| {
-            let ender = WakerKind::from_code(key.waker_kind());
-            listens(waited_for(self.trace, key)) && matches!(ender, WakerKind::Network | WakerKind::OtherThread)
-        };
-        let asked = self.usual_roles(|number, key| {
-            let thread = key.thread().get().filter(|_| is_idle(number) && is_question(key))?;
-            Some((self.role_of)(thread))
-        });
-        let is_asked = |thread: usize| asked.contains(&(self.role_of)(thread));
-        // Those to which these hand on what they were asked, and those that tell their loops that something is done: workers that are
-        // never without work are never seen to be given any.
-        let workers = self.usual_roles(|number, key| {
-            let (thread, waker) = key.thread().get().zip(waker_of(key))?;
-            let worker = match (is_asked(thread), is_asked(waker)) {
-                (false, true) if is_idle(number) => thread,
-                (true, false) if is_of_event_loop(key.syscall()) && self.are_of_one_process(thread, waker) => waker,
-                _ => return None,
-            };
-            Some((self.role_of)(worker))
-        });
-        self.asked_from_outside = asked.into_iter().chain(workers).collect();
-    }
-
-    /// Roles with enough waits, by the role that a key's waits tell of, if any.
-    fn usual_roles(&self, role_of_key: impl Fn(usize, &EventKey) -> Option<RoleId>) -> HashSet<RoleId> {
-        let mut counts: HashMap<RoleId, u64> = HashMap::new();
-        for (number, key) in self.trace.events().keys.iter().enumerate() {
-            if let Some(role) = role_of_key(number, key) {
-                *counts.entry(role).or_default() += self.dialogues.waits(number);
-            }
-        }
-        counts.retain(|_, count| *count >= USUAL);
-        counts.into_keys().collect()
+        kind == ObjectType::Sleep
+            && self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread])
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {

@@ -1,8 +1,8 @@
 //! What is called a sleep: a library's, whose caller did not ask to sleep and waits for somebody whom no wake-up tells; and a timed
 //! wait that a function which sleeps makes.
 
-use dwell_model::StackId;
-use dwell_store::Trace;
+use dwell_model::{Outcome, StackId};
+use dwell_store::{EventKey, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::{frame_rows, functions};
@@ -40,9 +40,17 @@ const TIMED_WAITS: &[&str] = &["pthread_cond_timedwait", "ppoll", "__ppoll"];
 /// How the functions of Ruby's condition variables begin.
 const CONDITION: &str = "rb_mutex_sleep";
 
+/// Of each key: whether it is of timed waits that are Ruby's `sleep`.
+pub fn ruby_sleeps(trace: &Trace) -> Vec<bool> {
+    let keys = &trace.events().keys;
+    let has_ruby = trace.modules.path.iter().any(|path| is_ruby(path));
+    let timed_out = |key: &EventKey| Outcome::from_code(key.outcome()) == Outcome::TimedOut;
+    keys.iter().map(|key| has_ruby && timed_out(key) && is_ruby_sleep(trace, key.stack())).collect()
+}
+
 /// Whether a timed wait is Ruby's `sleep`, by its stack: the interpreter waits until a time for a function of the program, and for no
 /// condition. So it waits for its lock, too, which goes on until it has it.
-pub fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
+fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
     let (table, mut is_timed, mut in_ruby) = (&trace.frames, false, false);
     for frame in frame_rows(trace, stack).filter(|frame| !table.kernel[*frame]) {
         let function = table.function[frame].as_str();
@@ -50,7 +58,8 @@ pub fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
             return is_timed && in_ruby;
         }
         is_timed |= TIMED_WAITS.iter().any(|name| function.starts_with(name));
-        in_ruby |= RUBY.iter().any(|name| base_of(trace, frame).starts_with(name));
+        in_ruby |=
+            table.module[frame].get().and_then(|row| trace.modules.path.get(row)).is_some_and(|path| is_ruby(path));
         if function.starts_with(CONDITION) {
             return false;
         }
@@ -58,8 +67,8 @@ pub fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
     false
 }
 
-/// The name of the file that a frame's code is in.
-fn base_of(trace: &Trace, frame: usize) -> &str {
-    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
-    path.rsplit('/').next().unwrap_or_default()
+/// Whether a file holds Ruby's interpreter.
+fn is_ruby(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or_default();
+    RUBY.iter().any(|name| base.starts_with(name))
 }

@@ -59,15 +59,18 @@ impl<'t> WaitEnds<'t> {
         self.last_part(thread, row).is_some_and(|end| outcome_of(self.trace, end) == Outcome::Unfinished)
     }
 
-    /// Whether the thread goes on to wait for the same object, after what one of Ruby's looks at its lock for all threads takes at most.
+    /// Whether the wait is one of several for the same object, each as long as a thread of Ruby waits for the lock that all share until it
+    /// looks again.
     pub fn is_ruby_slice(&self, thread: usize, row: usize) -> bool {
         let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
-        let next = (row + 1..rows.of(thread).end).find(|next| rows.wait_ns(*next) > 0);
-        let goes_on = next.is_some_and(|next| {
-            let is_soon = rows.start_ns(next).saturating_sub(rows.end_ns(row)) < GOES_ON_NS;
-            is_soon && events.off_cpu_key(next).object() == events.off_cpu_key(row).object()
-        });
-        goes_on && rows.wait_ns(row) < RUBY_SLICE_NS
+        let goes_on = |(before, behind): (usize, usize)| {
+            let is_soon = rows.start_ns(behind).saturating_sub(rows.end_ns(before)) < GOES_ON_NS;
+            is_soon && events.off_cpu_key(behind).object() == events.off_cpu_key(before).object()
+        };
+        let waits = |row: &usize| rows.wait_ns(*row) > 0;
+        let next = (row + 1..rows.of(thread).end).find(waits).map(|next| (row, next));
+        let last = (rows.of(thread).start..row).rev().find(waits).map(|last| (last, row));
+        rows.wait_ns(row) < RUBY_SLICE_NS && next.into_iter().chain(last).any(goes_on)
     }
 
     /// Whether the key's waits are parts of a wait for an answer.
