@@ -64,7 +64,7 @@ describe.skipIf(skipped)('numbers', () => {
     }
     await screen().open('r=r000th&tab=top-down&search=push_item');
     const found = (await screen().rows('Top-down Tree')).map((cells) => cells.slice(0, 3));
-    // A sample in a function's first instruction is a second path to it: the report's first one is on the screen, too.
+    // It may be there by several paths: the report's first one is on the screen, too.
     const row = rows.find(({ function: name }) => name === 'push_item') ?? {};
     expect(found).toContainEqual(['push_item', duration(Number(row.cpu_ns)), duration(Number(row.wait_ns))]);
   });

@@ -9,11 +9,11 @@ use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
 use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
+use crate::reports::account_words::accounts;
 use crate::reports::advice::{advice, lock_of_most};
 use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
-use crate::reports::time_accounts::accounts;
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
@@ -135,7 +135,7 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
-    told.sort_by_key(|told| told.rank(explanation));
+    told.sort_by_cached_key(|told| told.rank(explanation));
     told
 }
 

@@ -2,6 +2,7 @@
 //! one interval reads events by itself, since it tells them one by one.
 
 mod account;
+mod account_words;
 mod advice;
 mod blame;
 mod cause_words;
@@ -29,7 +30,6 @@ mod task_waits;
 mod tasks;
 mod threads;
 mod through_fibers;
-mod time_accounts;
 mod timeline;
 mod transitions;
 mod trees;

@@ -97,16 +97,14 @@ fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
     let wanted_ns = all_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
     // What others took is known for the whole recording only.
     let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
-    let taken = |by_dwell: bool| {
-        let of = rivals.iter().filter(|rival| (rival.name == OWN_NAME) == by_dwell);
-        (of.fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64
-    };
+    let (by_dwell, by_others): (Vec<&Rival>, Vec<&Rival>) = rivals.iter().partition(|rival| rival.name == OWN_NAME);
+    let taken_ns =
+        |rivals: &[&Rival]| (rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64;
     // A quiet machine does not give back what recording takes.
-    let denied_ns = all_ns.saturating_sub(taken(true));
+    let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell));
     let enough =
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
-    let by_others = taken(false) as f64 >= EXPLAINED * denied_ns as f64;
-    if !enough || denied_ns < DENIED_NS || !by_others {
+    if !enough || denied_ns < DENIED_NS || (taken_ns(&by_others) as f64) < EXPLAINED * denied_ns as f64 {
         return None;
     }
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
@@ -115,7 +113,7 @@ fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
         say!(CPUS_TAKEN, denied = Word::Ns(all_ns), share = Word::part(all_ns, wanted_ns), names = names.join(", "),);
     Some(QueueCause {
         reason: QueueReason::OtherPrograms,
-        subject: rivals.iter().find(|rival| rival.name != OWN_NAME).map(|rival| rival.name.clone()).unwrap_or_default(),
+        subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
         evidence: text.into(),
         stack: StackId::NONE,
     })

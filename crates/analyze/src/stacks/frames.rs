@@ -26,10 +26,9 @@ answer! {
 pub fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<StackFrame> {
     let frame = |place: StackId| {
         let frame = stacks.frame(place)?;
-        let module = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
         Some(StackFrame {
             function: trace.frames.function[frame].clone(),
-            module: module.cloned().unwrap_or_default(),
+            module: module_path(trace, frame).to_owned(),
             file: trace.frames.file[frame].clone(),
             line: trace.frames.line[frame],
             inlined: trace.frames.inlined[frame],
@@ -38,6 +37,11 @@ pub fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<Sta
         })
     };
     stacks.chain(stack).filter_map(frame).collect()
+}
+
+/// The path of the file that a frame's code is in; empty where it is in none.
+pub fn module_path(trace: &Trace, frame: usize) -> &str {
+    trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str)
 }
 
 /// The functions of a stack, leaf first.

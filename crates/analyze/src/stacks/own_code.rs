@@ -49,7 +49,9 @@ pub const INTERPRETERS: &[&str] = &["php", "libphp", "ruby", "libruby"];
 /// How sources end that may be called as their interpreter is.
 pub const SCRIPT_ENDINGS: &[&str] = &[".py", ".php", ".rb"];
 /// What the paths of an interpreter's standard library have in them, and those of packages that are no part of it.
-pub const SCRIPT_LIBRARIES: &[(&str, &str)] = &[("/lib/python3", "-packages/"), ("/lib/ruby/", "/gems/")];
+pub const SCRIPT_LIBRARIES: &[(&str, &str)] = &[(PYTHON_LIBRARY, "-packages/"), ("/lib/ruby/", "/gems/")];
+/// That of Python's.
+pub const PYTHON_LIBRARY: &str = "/lib/python3";
 /// How modules of these are called that are in no file.
 pub const FROZEN_MODULES: &[&str] = &["<frozen ", "<internal:"];
 /// What the paths of the native parts of Python's have in them.
@@ -94,7 +96,7 @@ pub fn is_interpreter(path: &str) -> bool {
 
 /// Whether the file is CPython, or a native part of its standard library: without its functions nothing of it tells anything.
 fn is_of_python(path: &str) -> bool {
-    is_called(path, PYTHONS) || (path.contains(SCRIPT_LIBRARIES[0].0) && path.contains(PYTHON_NATIVE))
+    is_called(path, PYTHONS) || (path.contains(PYTHON_LIBRARY) && path.contains(PYTHON_NATIVE))
 }
 
 /// Whether the file's name begins with one of these, and goes on with what is no letter.

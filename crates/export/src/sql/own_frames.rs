@@ -1,8 +1,8 @@
 //! The stacks with names, and on each the program's own place: the rules of the reports' [`own_code`], in SQL.
 
 use dwell_analyze::own_code::{
-    FROZEN_MODULES, INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_NATIVE, PYTHONS, SCRIPT_ENDINGS, SCRIPT_LIBRARIES,
-    STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
+    FROZEN_MODULES, INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_LIBRARY, PYTHON_NATIVE, PYTHONS, SCRIPT_ENDINGS,
+    SCRIPT_LIBRARIES, STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
 };
 use dwell_model::StackEnd;
 
@@ -71,7 +71,7 @@ fn with() -> String {
         pythons = is_called(PYTHONS),
         interpreters = is_called(INTERPRETERS),
         scripts = ends("base", SCRIPT_ENDINGS),
-        library = quoted(SCRIPT_LIBRARIES[0].0),
+        library = quoted(PYTHON_LIBRARY),
         native = quoted(PYTHON_NATIVE),
         libraries = list(SYSTEM_LIBRARIES),
         mpi = quoted(MPI_MODULE),

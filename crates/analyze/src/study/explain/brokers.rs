@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use dwell_model::Outcome;
 use dwell_store::{EventKey, Trace};
 
-use crate::study::explain::creators::creators;
+use crate::study::explain::programs::Programs;
 use crate::study::explain::terms::{RoleId, is_of_event_loop};
 
 /// When the first role first had the second one woken by a loop, ns.
@@ -23,9 +23,9 @@ type WakeUp = (u64, RoleId);
 
 impl Brokers {
     /// Those of a trace: a pass over the rows that its loops ended.
-    pub fn new(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
+    pub fn new(trace: &Trace, programs: &Programs, role_of: &dyn Fn(usize) -> RoleId) -> Self {
         let mut brokers = Self::default();
-        for (broker, mut wake_ups) in wake_ups(trace, role_of) {
+        for (broker, mut wake_ups) in wake_ups(trace, programs, role_of) {
             wake_ups.sort_unstable();
             brokers.of_loop(trace, broker, &wake_ups, role_of);
         }
@@ -54,14 +54,8 @@ impl Brokers {
         }
     }
 
-    /// Whether `asker` is the client of a thread, by way of a third: of its role, or of that of a program which started it.
-    pub fn is_client(&self, trace: &Trace, asker: RoleId, thread: usize, role_of: &dyn Fn(usize) -> RoleId) -> bool {
-        std::iter::once(thread)
-            .chain(creators(trace, thread))
-            .any(|other| self.is_client_of_role(asker, role_of(other)))
-    }
-
-    fn is_client_of_role(&self, asker: RoleId, other: RoleId) -> bool {
+    /// Whether `asker` is the client of `other`, by way of a third.
+    pub fn is_client(&self, asker: RoleId, other: RoleId) -> bool {
         let asked = |by, whom| self.asked.get(&(by, whom)).copied();
         asked(asker, other).is_some_and(|first| asked(other, asker).is_none_or(|answer| first < answer))
     }
@@ -74,7 +68,7 @@ fn ender_of_loop(key: &EventKey, role_of: &dyn Fn(usize) -> RoleId) -> Option<Ro
 }
 
 /// What each loop woke that threads of two roles tell what to do.
-fn wake_ups(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> HashMap<usize, Vec<WakeUp>> {
+fn wake_ups(trace: &Trace, programs: &Programs, role_of: &dyn Fn(usize) -> RoleId) -> HashMap<usize, Vec<WakeUp>> {
     let events = trace.events();
     let mut told_by: HashMap<usize, BTreeSet<RoleId>> = HashMap::new();
     for key in events.keys.iter() {
@@ -90,7 +84,7 @@ fn wake_ups(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId) -> HashMap<usize, 
     for thread in 0..trace.threads.tid.len() {
         let role = role_of(thread);
         // To start a program is to ask it.
-        let creator = creators(trace, thread).next().filter(|creator| role_of(*creator) != role);
+        let creator = programs.creator(thread).filter(|creator| role_of(*creator) != role);
         if let Some(of) = creator.and_then(|creator| wake_ups.get_mut(&creator)) {
             of.push((trace.threads.start_ns[thread], role));
         }

@@ -1,6 +1,7 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
 use std::collections::HashSet;
+use std::iter;
 use std::ops::Range;
 
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
@@ -12,7 +13,6 @@ use crate::stacks::object::object_type;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
-use crate::study::explain::creators::{creators, is_of_other_program};
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
@@ -66,6 +66,7 @@ pub struct Classes<'n, 't> {
     asked: HashSet<usize>,
     /// Of each key: whether its waits are sleeps by means of a timed wait.
     paced: Vec<bool>,
+    /// Of each key: whether its waits are Ruby's sleeps.
     ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
@@ -80,6 +81,7 @@ impl<'n, 't> Classes<'n, 't> {
         mut is_idle: impl FnMut(&EventKey) -> bool,
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, names);
+        let brokers = Brokers::new(trace, dialogues.programs(), role_of);
         let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let keys = &trace.events().keys;
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
@@ -88,7 +90,7 @@ impl<'n, 't> Classes<'n, 't> {
             trace,
             role_of,
             dialogues,
-            brokers: Brokers::new(trace, role_of),
+            brokers,
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
@@ -158,8 +160,10 @@ impl<'n, 't> Classes<'n, 't> {
             return idle;
         }
         let key = self.trace.events().key(key);
-        let answers =
-            waker_of(&key).is_some_and(|waker| self.brokers.is_client(self.trace, asker, waker, self.role_of));
+        // What a server started for the one that asks answers, too.
+        let mut answers =
+            waker_of(&key).into_iter().flat_map(|it| iter::once(it).chain(self.dialogues.programs().creators(it)));
+        let answers = answers.any(|other| self.brokers.is_client(asker, (self.role_of)(other)));
         if answers || self.is_held_back(&key, ns) { Idleness::Busy } else { idle }
     }
 
@@ -280,7 +284,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => return Known(Demand),
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
-            ObjectType::Mutex if outcome == Outcome::Unfinished && self.idle_mates.has_one(self.trace, thread, key) => {
+            ObjectType::Mutex if outcome == Outcome::Unfinished && self.idle_mates.has_one(thread, key) => {
                 return Known(Idle);
             }
             kind if is_needed(kind) => return Known(Demand),
@@ -324,7 +328,7 @@ impl<'n, 't> Classes<'n, 't> {
             let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
             let asked = hands_over || self.was_asked(thread, waker, key, place_of);
             let waits_for_any = is_idle && !asks(name);
-            let is_childs = || !listens(name) && self.started_program_of(thread, waker);
+            let is_childs = || !listens(name) && self.dialogues.programs().started(thread, waker);
             let is_loops = || in_loop && (is_internal(name) || self.is_upstream(thread, waker) || is_childs());
             // A server's loop has nobody for what comes in, whoever asks it.
             let is_overloaded = || listens(name) && self.is_overloaded(thread, waker);
@@ -349,7 +353,7 @@ impl<'n, 't> Classes<'n, 't> {
             && self.are_of_one_process(thread, waker)
             && self.loops.contains(&(waker, place_of(key)));
         // A shell that the thread started may have the role of one that started its program.
-        let is_for_program = || self.started_program_of(thread, waker);
+        let is_for_program = || self.dialogues.programs().started(thread, waker);
         // A loop by select or poll is known by what it listens to.
         let in_loop = is_of_event_loop(key.syscall()) || listens(waited_for(self.trace, key));
         let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), in_loop);
@@ -369,11 +373,6 @@ impl<'n, 't> Classes<'n, 't> {
     /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.
     fn is_overloaded(&self, thread: usize, worker: usize) -> bool {
         self.are_of_one_process(thread, worker) && self.dialogues.workloads().is_overloaded((self.role_of)(worker))
-    }
-
-    /// Whether `thread` started the program of `other`, or one that did.
-    fn started_program_of(&self, thread: usize, other: usize) -> bool {
-        is_of_other_program(self.trace, other, thread) && creators(self.trace, other).any(|creator| creator == thread)
     }
 
     /// Whether `other` is of another program, which the thread's did not start.

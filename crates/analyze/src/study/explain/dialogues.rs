@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use dwell_model::{ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId};
+use dwell_model::{ObjectId, ObjectType, Outcome, StackId, ThreadId};
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
 use crate::stacks::object::object_type;
-use crate::study::explain::creators::creators;
 use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
+use crate::study::explain::programs::{ProgramId, Programs};
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
 use crate::study::explain::turns::by_turns;
 use crate::study::explain::workloads::Workloads;
@@ -75,9 +75,6 @@ type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
 /// Waits of a role on an object, at one place.
 type WaitAt = (RoleId, ObjectId, StackId);
 
-/// A program by the row of the first process that runs it.
-type ProgramId = usize;
-
 /// The dialogues of a trace.
 pub struct Dialogues<'n> {
     role_of: &'n dyn Fn(usize) -> RoleId,
@@ -93,7 +90,7 @@ pub struct Dialogues<'n> {
     /// A program and one that it started, which may be its client or its server.
     started: HashSet<(ProgramId, ProgramId)>,
     /// The program of each thread, and of each role.
-    programs: Vec<ProgramId>,
+    programs: Programs,
     program_of_role: HashMap<RoleId, ProgramId>,
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
@@ -121,7 +118,7 @@ impl<'n> Dialogues<'n> {
             roles_answered: HashMap::new(),
             programs_asked: HashMap::new(),
             started: HashSet::new(),
-            programs: programs(trace),
+            programs: Programs::new(trace),
             program_of_role: HashMap::new(),
             enders: Enders::new(),
             time_outs: HashMap::new(),
@@ -130,8 +127,10 @@ impl<'n> Dialogues<'n> {
             found_work: HashMap::new(),
             workloads: Workloads::new(trace, role_of),
         };
-        for (thread, program) in dialogues.programs.iter().enumerate() {
-            dialogues.program_of_role.entry(role_of(thread)).or_insert(*program);
+        for thread in 0..trace.threads.tid.len() {
+            if let Some(program) = dialogues.programs.of(thread) {
+                dialogues.program_of_role.entry(role_of(thread)).or_insert(program);
+            }
         }
         dialogues.creations(trace);
         let facts = facts(trace);
@@ -150,14 +149,11 @@ impl<'n> Dialogues<'n> {
     fn creations(&mut self, trace: &Trace) {
         let threads = &trace.threads;
         for thread in 0..threads.tid.len() {
-            for (distance, creator) in creators(trace, thread).enumerate() {
-                let (role, of_creator, start_ns) =
-                    ((self.role_of)(thread), (self.role_of)(creator), threads.start_ns[thread]);
-                if let Some((creator, program)) =
-                    self.programs.get(creator).zip(self.programs.get(thread)).filter(|_| distance == 0)
-                {
-                    self.started.insert((*creator, *program));
-                }
+            let programs = |creator: usize| self.programs.of(creator).zip(self.programs.of(thread));
+            self.started.extend(self.programs.creator(thread).and_then(programs));
+            for creator in self.programs.creators(thread) {
+                let (role, of_creator) = ((self.role_of)(thread), (self.role_of)(creator));
+                let start_ns = threads.start_ns[thread];
                 earlier(&mut self.asked, (creator, role), start_ns);
                 earlier(&mut self.answered, (thread, of_creator), start_ns);
                 earlier(&mut self.roles_asked, (of_creator, role), start_ns);
@@ -185,8 +181,8 @@ impl<'n> Dialogues<'n> {
             earlier(&mut self.asked, (waker, role), facts.first_end_ns);
             earlier(&mut self.roles_answered, (role, of_waker), facts.first_end_ns);
             earlier(&mut self.roles_asked, (of_waker, role), facts.first_end_ns);
-            if let Some((program, asker)) = self.programs.get(thread).zip(self.programs.get(waker)) {
-                earlier(&mut self.programs_asked, (*asker, *program), facts.first_end_ns);
+            if let Some((program, asker)) = self.programs.of(thread).zip(self.programs.of(waker)) {
+                earlier(&mut self.programs_asked, (asker, program), facts.first_end_ns);
             }
             *self.enders.entry((role, key.object())).or_default().entry(of_waker).or_default() += facts.waits;
         }
@@ -287,10 +283,10 @@ impl<'n> Dialogues<'n> {
     /// Whether the thread's program spoke first to the role's, by connecting to it; none where both are one program, one started
     /// the other, or neither spoke.
     fn connected_first(&self, thread: usize, role: RoleId) -> Option<bool> {
-        let (own, other) = (self.programs.get(thread)?, self.program_of_role.get(&role)?);
+        let (own, other) = (self.programs.of(thread)?, *self.program_of_role.get(&role)?);
         let asked = |by, whom| self.programs_asked.get(&(by, whom)).copied().unwrap_or(u64::MAX);
-        let (first, answer) = (asked(*own, *other), asked(*other, *own));
-        let is_family = own == other || [(*own, *other), (*other, *own)].iter().any(|both| self.started.contains(both));
+        let (first, answer) = (asked(own, other), asked(other, own));
+        let is_family = own == other || [(own, other), (other, own)].iter().any(|both| self.started.contains(both));
         (!is_family && first != answer).then_some(first < answer)
     }
 
@@ -302,6 +298,11 @@ impl<'n> Dialogues<'n> {
     /// How many waits of `role` on `object` ended by their time-out.
     pub fn time_outs(&self, role: RoleId, object: ObjectId) -> u64 {
         self.time_outs.get(&(role, object)).copied().unwrap_or(0)
+    }
+
+    /// Which threads are of one program.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// How much work each role had.
@@ -338,24 +339,6 @@ fn is_connection(trace: &Trace, object: ObjectId) -> bool {
     }
 }
 
-/// The program of each thread: processes of one name and command line; a copy is its parent's program.
-fn programs(trace: &Trace) -> Vec<ProgramId> {
-    let processes = &trace.processes;
-    let mut first: HashMap<(&str, &str), ProgramId> = HashMap::new();
-    let mut of_process: Vec<ProgramId> = Vec::new();
-    for (row, (name, command)) in processes.name.iter().zip(&processes.command_line).enumerate() {
-        let parent = processes.parent[row].get().filter(|parent| *parent < row && command.is_empty());
-        let same = parent.filter(|parent| processes.executable[*parent] == processes.executable[row]);
-        let program = match same {
-            Some(parent) => of_process[parent],
-            None => *first.entry((name.as_str(), command.as_str())).or_insert(row),
-        };
-        of_process.push(program);
-    }
-    let of = |process: &ProcessId| process.get().and_then(|row| of_process.get(row).copied());
-    trace.threads.process.iter().map(|process| of(process).unwrap_or(usize::MAX)).collect()
-}
-
 /// Of each key: when a wait of it first ended, and how many there are.
 fn facts(trace: &Trace) -> Vec<KeyFacts> {
     let events = trace.events();
@@ -388,22 +371,4 @@ fn worked(mut runs: Runs) -> bool {
         && runs.timed_out.len() >= ENOUGH
         && runs.woken.len() >= runs.timed_out.len()
         && median(&mut runs.timed_out) > WORKED * median(&mut runs.woken)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_of_one_name_are_told_apart_by_their_arguments() {
-        let mut trace = crate::test_support::trace_dsl::trace("a: #\nb: #\nc: #\nd: #");
-        let first = trace.processes.row(0).unwrap();
-        let of_parent = ProcessId::new(0);
-        for (command, parent) in [("app server.py", of_parent), ("", of_parent), ("app", ProcessId::NONE)] {
-            let process = dwell_store::tables::ProcessRow { command_line: command.into(), parent, ..first.clone() };
-            let row = trace.processes.push(process);
-            trace.threads.process[row] = ProcessId::new(row);
-        }
-        assert_eq!(programs(&trace), [0, 1, 0, 0]);
-    }
 }

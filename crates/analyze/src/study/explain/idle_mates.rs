@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use dwell_model::{Outcome, ProcessId};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::frames::{frame_rows, functions};
+use crate::stacks::frames::{frame_rows, functions, module_path};
 use crate::stacks::object::object_type;
 use crate::stacks::own_code::is_system_module;
-use crate::study::explain::terms::{RoleId, parks_threads};
+use crate::study::explain::terms::{RoleId, accepts, parks_threads};
 use crate::study::explain::wait_ends::waited_for;
 
 /// Functions at the leaf of a wait for connections, of which one takes the lock.
@@ -16,6 +16,7 @@ const DEPTH: usize = 8;
 
 /// Who waits for work to the end of the recording.
 pub struct IdleMates<'t> {
+    trace: &'t Trace,
     /// Threads of roles in which a thread is parked.
     of_parked: HashSet<usize>,
     /// The functions in which threads of each process wait for connections.
@@ -33,20 +34,23 @@ impl<'t> IdleMates<'t> {
             if parks_threads(object_type(trace, key.object())) {
                 roles.insert(role_of(thread));
             }
-            if waited_for(trace, key).contains(" listen ") || waited_for(trace, key).contains("{TCP listen ") {
+            if accepts(waited_for(trace, key)) {
                 let of_process = listening.entry(trace.threads.process[thread]).or_default();
                 of_process.extend(functions(trace, key.stack()).take(DEPTH));
             }
         }
         let of_parked = (0..trace.threads.tid.len()).filter(|thread| roles.contains(&role_of(*thread))).collect();
-        Self { of_parked, listening }
+        Self { trace, of_parked, listening }
     }
 
     /// Whether a thread that waits for a lock to the end has a mate that waits for work: one of its role, or one of its process in the
     /// function that takes the lock.
-    pub fn has_one(&self, trace: &Trace, thread: usize, key: &EventKey) -> bool {
-        let path = |frame: &usize| trace.frames.module[*frame].get().and_then(|row| trace.modules.path.get(row));
-        let is_own = |frame: &usize| path(frame).is_some_and(|path| !is_system_module(path));
+    pub fn has_one(&self, thread: usize, key: &EventKey) -> bool {
+        let trace = self.trace;
+        let is_own = |frame: &usize| {
+            let path = module_path(trace, *frame);
+            !path.is_empty() && !is_system_module(path)
+        };
         let takes_lock = frame_rows(trace, key.stack()).find(is_own).map(|frame| trace.frames.function[frame].as_str());
         let in_process = self.listening.get(&trace.threads.process[thread]);
         self.of_parked.contains(&thread)

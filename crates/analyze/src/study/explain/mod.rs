@@ -18,7 +18,6 @@ mod closures;
 mod collections;
 mod connection_threads;
 mod cpu_runs;
-mod creators;
 mod deadlocks;
 mod dialogues;
 mod found;
@@ -35,6 +34,7 @@ mod outside;
 mod paced_waits;
 mod permits;
 mod places;
+mod programs;
 mod recent_rows;
 mod roles;
 mod roots;
@@ -229,7 +229,7 @@ fn causes<'t>(
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
 fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     for root in causes.iter_mut() {
-        root.ran_mostly = path_ns > 0 && root.is_most_of(path_ns);
+        root.ran_mostly = path_ns > 0 && root.ran_for_most_of(path_ns);
     }
     // What a runtime's poller was told may have been this program's own.
     let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);

@@ -14,7 +14,7 @@ use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::roles::{FORKED, filters, roles};
 use crate::study::explain::terms::{
-    LabelId, NOTHING, PlaceId, RoleId, is_full_pipe, is_needed, is_of_event_loop, parks_threads,
+    LabelId, NOTHING, PlaceId, RoleId, accepts, is_full_pipe, is_needed, is_of_event_loop, parks_threads,
 };
 
 /// Texts by number, each once.
@@ -272,8 +272,8 @@ impl<'f, 't> Names<'f, 't> {
     }
 
     /// Whether threads wait there for new connections.
-    pub fn listens(&self, label: LabelId) -> bool {
-        self.label(label).contains("TCP listen")
+    pub fn accepts(&self, label: LabelId) -> bool {
+        accepts(self.label(label))
     }
 
     /// Whether threads wait for the end of a child or thread.

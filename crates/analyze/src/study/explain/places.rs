@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::frames::module_path;
 use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
 
 /// A place in a program.
@@ -50,9 +51,9 @@ pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Cod
     place(trace, stacks, stack, &|frame| {
         let (function, file) = (&trace.frames.function[frame], &trace.frames.file[frame]);
         !is_of_package(file)
-            && !is_in_packages(module(trace, frame))
+            && !is_in_packages(module_path(trace, frame))
             && !is_of_go(function, file)
-            && !is_of_java_library(function, module(trace, frame))
+            && !is_of_java_library(function, module_path(trace, frame))
     })
 }
 
@@ -127,16 +128,11 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
 fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let Some(frame) = stacks.frame(stack) else { return true };
     let function = &trace.frames.function[frame];
-    let file = module(trace, frame).rsplit('/').next().unwrap_or_default();
+    let file = module_path(trace, frame).rsplit('/').next().unwrap_or_default();
     trace.frames.file[frame].starts_with(RUNTIME_SOURCES)
         || JAVASCRIPT_ENGINES.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
-        || LIBRARIES.iter().any(|folder| module(trace, frame).starts_with(folder))
+        || LIBRARIES.iter().any(|folder| module_path(trace, frame).starts_with(folder))
         || RUNTIMES.iter().any(|start| function.starts_with(start))
-}
-
-/// The path of the file that a frame's code is in; empty where it is in none.
-fn module(trace: &Trace, frame: usize) -> &str {
-    trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str)
 }
 
 fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {

@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::frames::module_path;
 use crate::study::explain::closures::{is_closure, tell_closures_apart};
 use crate::study::explain::places::without_lambda_number;
 use crate::study::explain::scripts::scripts;
@@ -191,8 +192,7 @@ fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<S
 
 /// The name of the file that a frame's code is in.
 fn file_of(trace: &Trace, frame: usize) -> &str {
-    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
-    path.rsplit('/').next().unwrap_or_default()
+    module_path(trace, frame).rsplit('/').next().unwrap_or_default()
 }
 
 /// The outermost frame that is the thread's own.

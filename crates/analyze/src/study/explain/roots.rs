@@ -57,7 +57,7 @@ impl RootCause {
     }
 
     /// Whether `path_ns`, the path that determined the elapsed time, is mostly what it ran, and is much longer than waits for it.
-    pub fn is_most_of(&self, path_ns: u64) -> bool {
+    pub fn ran_for_most_of(&self, path_ns: u64) -> bool {
         self.cause.kind == CauseKind::Ran
             && self.path_ns as f64 >= MOSTLY * path_ns as f64
             && self.wait_ns < self.path_ns / MUCH_LONGER

@@ -5,7 +5,7 @@ use dwell_model::{Outcome, StackId};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::{frame_rows, functions};
+use crate::stacks::frames::{frame_rows, functions, module_path};
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
@@ -58,8 +58,7 @@ fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
             return is_timed && in_ruby;
         }
         is_timed |= TIMED_WAITS.iter().any(|name| function.starts_with(name));
-        in_ruby |=
-            table.module[frame].get().and_then(|row| trace.modules.path.get(row)).is_some_and(|path| is_ruby(path));
+        in_ruby |= is_ruby(module_path(trace, frame));
         if function.starts_with(CONDITION) {
             return false;
         }

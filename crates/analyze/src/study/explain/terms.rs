@@ -217,9 +217,14 @@ pub fn serves(name: &str) -> bool {
     accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
+/// Whether new connections may come over it, beside what else it has.
+pub fn accepts(name: &str) -> bool {
+    name.contains("TCP listen")
+}
+
 /// Whether questions may come over it, beside what else it has.
 pub fn listens(name: &str) -> bool {
-    serves(name) || name.contains("TCP listen") || name.contains("connections")
+    serves(name) || accepts(name) || name.contains("connections")
 }
 
 /// A wait that goes on so soon after it was broken off, by a time-out or a signal, is the same wait, ns.

@@ -10,7 +10,7 @@ use crate::study::explain::interval_polls::{CUT_NS, WaitPlace, interval_polls};
 use crate::study::explain::names::without_count;
 use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
 
-/// Rows behind a time-out in which the wait that goes on is looked for.
+/// Rows beside a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
 /// How long a thread of Ruby waits for the lock that all share until it looks again, and some time, ns: TIME_QUANTUM_MSEC of thread_pthread.c.
@@ -68,8 +68,8 @@ impl<'t> WaitEnds<'t> {
             is_soon && events.off_cpu_key(behind).object() == events.off_cpu_key(before).object()
         };
         let waits = |row: &usize| rows.wait_ns(*row) > 0;
-        let next = (row + 1..rows.of(thread).end).find(waits).map(|next| (row, next));
-        let last = (rows.of(thread).start..row).rev().find(waits).map(|last| (last, row));
+        let next = (row + 1..rows.of(thread).end).take(LOOKED_AT).find(waits).map(|next| (row, next));
+        let last = (rows.of(thread).start..row).rev().take(LOOKED_AT).find(waits).map(|last| (last, row));
         rows.wait_ns(row) < RUBY_SLICE_NS && next.into_iter().chain(last).any(goes_on)
     }
 

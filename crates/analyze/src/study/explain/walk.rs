@@ -304,8 +304,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     // Whoever holds a lock has it whatever he waits for, and whatever that one waits for whom he waits for.
                     let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label));
                     // One of several that take connections by turns has the lock while it waits for the next.
-                    let listens = |link: Link| self.names.is_held(link.label) && self.names.listens(facts.link.label);
-                    let holds = is_held && !link.is_some_and(|link| is_mate(link) || listens(link));
+                    let accepts = |link: Link| self.names.is_held(link.label) && self.names.accepts(facts.link.label);
+                    let holds = is_held && !link.is_some_and(|link| is_mate(link) || accepts(link));
                     let idle = match link {
                         _ if holds => Idleness::Busy,
                         Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
@@ -354,10 +354,12 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
             let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
             let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
-            let kind = match sleeps {
-                true => CauseKind::Slept,
-                false if self.classes.wait_ends().is_unfinished(thread, row) => CauseKind::Unfinished,
-                false => CauseKind::TimedOut,
+            let kind = if sleeps {
+                CauseKind::Slept
+            } else if self.classes.wait_ends().is_unfinished(thread, row) {
+                CauseKind::Unfinished
+            } else {
+                CauseKind::TimedOut
             };
             return self.book(&askers, (kind, thread), row, (from, to));
         }

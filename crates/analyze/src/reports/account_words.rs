@@ -1,4 +1,4 @@
-//! The accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
+//! The words of the accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
 
 use dwell_view::{Prose, Sentence, Word, duration};
 
