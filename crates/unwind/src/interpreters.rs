@@ -2,7 +2,8 @@
 //!
 //! The BPF programs (`python.bpf.h`) walk the interpreter's own list of frames; for that they need the address of
 //! `_PyRuntime` and a table of offsets. From 3.13 on the interpreter carries that table itself (`described`); those of earlier
-//! versions are in `layouts`, those of the others in `php` and `ruby`. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
+//! versions are in `layouts`, those of the others in `php` and `ruby`. Symbols say the version, not names of files, so that it is
+//! right for programs that embed an interpreter.
 //! What is read from a file is only ever used as offsets in memory that is read without faults.
 
 mod described;
@@ -36,12 +37,12 @@ pub(crate) enum Interpreter {
     /// Ruby, whose frames can be walked.
     Ruby(RubyProcess),
     /// One whose structures are not known here.
-    Unknown(Unknown),
+    Unknown(UnknownInterpreter),
 }
 
 /// An interpreter whose structures are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unknown {
+pub(crate) enum UnknownInterpreter {
     /// CPython 3.x.
     Python { minor: u32 },
     /// PHP of this version (10 * major + minor); 0 = not known, or one whose threads have an executor each.
@@ -73,14 +74,15 @@ impl Interpreter {
 /// What the symbols of a file say of interpreters.
 #[derive(Default)]
 struct Symbols {
-    runtime: u64,
-    code_type: u64,
-    version: u64,
-    from_3_8: bool,
-    from_3_9: bool,
-    from_3_10: bool,
+    python_runtime: u64,
+    python_code_type: u64,
+    python_version: u64,
+    from_python_3_8: bool,
+    from_python_3_9: bool,
+    from_python_3_10: bool,
     php_globals: u64,
-    php_of_threads: bool,
+    /// PHP whose threads have an executor each.
+    is_php_of_threads: bool,
     runs_php: bool,
     ruby_version: u64,
     /// Of the thread-local variable `ruby_current_ec`.
@@ -97,14 +99,14 @@ impl Symbols {
         for symbol in file.dynamic_symbols().filter(|symbol| !symbol.is_undefined()) {
             let Some(name) = name_at(symbol.elf_symbol().st_name(LittleEndian)) else { continue };
             match name {
-                b"_PyRuntime" => found.runtime = symbol.address(),
-                b"PyCode_Type" => found.code_type = symbol.address(),
-                b"Py_Version" => found.version = symbol.address(),
-                b"PyConfig_InitPythonConfig" => found.from_3_8 = true,
-                b"PyFrame_GetCode" => found.from_3_9 = true,
-                b"Py_NewRef" => found.from_3_10 = true,
+                b"_PyRuntime" => found.python_runtime = symbol.address(),
+                b"PyCode_Type" => found.python_code_type = symbol.address(),
+                b"Py_Version" => found.python_version = symbol.address(),
+                b"PyConfig_InitPythonConfig" => found.from_python_3_8 = true,
+                b"PyFrame_GetCode" => found.from_python_3_9 = true,
+                b"Py_NewRef" => found.from_python_3_10 = true,
                 b"executor_globals" => found.php_globals = symbol.address(),
-                b"executor_globals_offset" => found.php_of_threads = true,
+                b"executor_globals_offset" => found.is_php_of_threads = true,
                 b"execute_ex" => found.runs_php = true,
                 b"ruby_version" => found.ruby_version = symbol.address(),
                 ruby::CONTEXT => found.ruby_context = Some(symbol.address()),
@@ -116,12 +118,12 @@ impl Symbols {
 
     /// 3.x: `Py_Version` holds the version since 3.11, earlier ones are known by what they export.
     fn minor<'data, R: ReadRef<'data>>(&self, elf: &Elf<'data, R>) -> Option<u32> {
-        if self.version != 0 {
-            let bytes = elf.loaded_bytes(self.version, 4)?;
+        if self.python_version != 0 {
+            let bytes = elf.loaded_bytes(self.python_version, 4)?;
             let number = u32::from_le_bytes(bytes.try_into().ok()?);
             return (number >> 24 == 3).then_some(number >> 16 & 0xff);
         }
-        match (self.from_3_10, self.from_3_9, self.from_3_8) {
+        match (self.from_python_3_10, self.from_python_3_9, self.from_python_3_8) {
             (true, true, true) => Some(10),
             (false, true, true) => Some(9),
             (false, false, true) => Some(8),
@@ -137,7 +139,7 @@ pub(crate) fn interpreter<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Opti
 }
 
 fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
-    if symbols.runtime == 0 || symbols.code_type == 0 {
+    if symbols.python_runtime == 0 || symbols.python_code_type == 0 {
         return None;
     }
     let minor = symbols.minor(elf)?;
@@ -149,37 +151,44 @@ fn python<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> O
         12 => Some(V3_12),
         FIRST_SELF_DESCRIBED..=LAST_KNOWN => {
             let fields = if minor == 13 { &FIELDS_3_13 } else { &FIELDS_3_14 };
-            elf.loaded_bytes(symbols.runtime, fields.bytes).and_then(|bytes| self_described(bytes, minor, fields))
+            elf.loaded_bytes(symbols.python_runtime, fields.bytes)
+                .and_then(|bytes| self_described(bytes, minor, fields))
         }
         _ => None,
     };
-    let (runtime, code_type) = (symbols.runtime, symbols.code_type);
+    let (runtime, code_type) = (symbols.python_runtime, symbols.python_code_type);
     let known = |offsets| Interpreter::Python(PythonProcess { runtime, code_type, ..offsets });
-    Some(offsets.map_or(Interpreter::Unknown(Unknown::Python { minor }), known))
+    Some(offsets.map_or(Interpreter::Unknown(UnknownInterpreter::Python { minor }), known))
 }
 
 fn php<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
-    if !symbols.runs_php || (symbols.php_globals == 0 && !symbols.php_of_threads) {
+    if !symbols.runs_php || (symbols.php_globals == 0 && !symbols.is_php_of_threads) {
         return None;
     }
-    let version = if symbols.php_of_threads { None } else { php::version(elf) };
+    let version = if symbols.is_php_of_threads { None } else { php::version(elf) };
     let known = version.and_then(|version| php::layout(version, symbols.php_globals)).map(Interpreter::Php);
-    Some(known.unwrap_or(Interpreter::Unknown(Unknown::Php { version: version.unwrap_or(0) })))
+    Some(known.unwrap_or(Interpreter::Unknown(UnknownInterpreter::Php { version: version.unwrap_or(0) })))
 }
 
 fn ruby<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, symbols: &Symbols) -> Option<Interpreter> {
     let version = ruby::version(elf, symbols.ruby_version)?;
     let known = ruby::layout(elf, version, symbols.ruby_context).map(Interpreter::Ruby);
-    Some(known.unwrap_or(Interpreter::Unknown(Unknown::Ruby { version })))
+    Some(known.unwrap_or(Interpreter::Unknown(UnknownInterpreter::Ruby { version })))
 }
 
 /// Why the frames of a file's interpreter are not shown.
-pub(crate) fn reason(unknown: Unknown) -> String {
+pub(crate) fn why_unknown(unknown: UnknownInterpreter) -> String {
     let (what, known) = match unknown {
-        Unknown::Python { minor } => (format!("CPython 3.{minor}"), format!("3.{FIRST_KNOWN} to 3.{LAST_KNOWN}")),
-        Unknown::Php { version: 0 } => ("this PHP".to_owned(), "7.4 to 8.5 without threads".to_owned()),
-        Unknown::Php { version } => (format!("PHP {}.{}", version / 10, version % 10), "7.4 to 8.5".to_owned()),
-        Unknown::Ruby { version } => (format!("Ruby {}.{}", version / 10, version % 10), "3.0 to 3.4".to_owned()),
+        UnknownInterpreter::Python { minor } => {
+            (format!("CPython 3.{minor}"), format!("3.{FIRST_KNOWN} to 3.{LAST_KNOWN}"))
+        }
+        UnknownInterpreter::Php { version: 0 } => ("this PHP".to_owned(), "7.4 to 8.5 without threads".to_owned()),
+        UnknownInterpreter::Php { version } => {
+            (format!("PHP {}.{}", version / 10, version % 10), "7.4 to 8.5".to_owned())
+        }
+        UnknownInterpreter::Ruby { version } => {
+            (format!("Ruby {}.{}", version / 10, version % 10), "3.0 to 3.4".to_owned())
+        }
     };
     format!("{what} is not one that Dwell knows ({known}): its stacks show the interpreter's own functions")
 }
@@ -198,6 +207,6 @@ mod tests {
         let value = php.process_value(0x7f00_0000_0000).expect("value");
         assert_eq!(value.len(), size_of::<PythonProcess>());
         assert_eq!(value[..8], 0x7f00_0000_31e8u64.to_le_bytes());
-        assert_eq!(Interpreter::Unknown(Unknown::Python { minor: 14 }).process_value(0), None);
+        assert_eq!(Interpreter::Unknown(UnknownInterpreter::Python { minor: 14 }).process_value(0), None);
     }
 }

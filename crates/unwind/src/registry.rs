@@ -13,7 +13,7 @@ use std::rc::Rc;
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
 use crate::frames::CallFrames;
-use crate::interpreters::{Interpreter, reason};
+use crate::interpreters::{Interpreter, why_unknown};
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Row, Rule, Step};
 use crate::run_time_code::Areas;
@@ -43,7 +43,7 @@ pub enum Update {
         /// A `struct unwind_process`.
         value: Vec<u8>,
     },
-    /// Into `python_processes`: the value of key `tgid`, which runs CPython or PHP.
+    /// Into `python_processes`: the value of key `tgid`, which runs an interpreter that is known.
     Python {
         /// The process.
         tgid: u32,
@@ -363,7 +363,7 @@ impl Registry {
             Ok(table) => {
                 if let Some(Interpreter::Unknown(unknown)) = table.interpreter() {
                     self.losses.unknown_interpreters += 1;
-                    self.notices.push(Notice { path: path.to_owned(), reason: reason(unknown) });
+                    self.notices.push(Notice { path: path.to_owned(), reason: why_unknown(unknown) });
                 }
                 self.place(table, path, updates)
             }

@@ -66,7 +66,6 @@ static __always_inline u32 php_read_function(struct php_process *process, struct
 __noinline int php_step(struct php_process *process, struct python_scratch *scratch)
 {
 	u64 count, function, key, line_at, segment;
-	struct python_frame *frame;
 	u32 kind, line = 0;
 
 	if (!process || !scratch)
@@ -96,36 +95,19 @@ __noinline int php_step(struct php_process *process, struct python_scratch *scra
 								  PYTHON_CODE_BYTES)));
 	}
 	segment = scratch->segment;
-	frame = &ITEM(scratch->stack.frames, count);
-	frame->code = key;
-	frame->instruction = line;
-	frame->native = PYTHON_BY_COUNT;
-	frame->segment = segment;
-	ITEM(scratch->codes, count) = function;
-	scratch->hash = mix(mix(mix(scratch->hash, key), line), segment);
-	scratch->stack.count = count + 1;
+	script_note_frame(scratch, count, function, key, line, segment);
 	/* execute_ex runs what is written in PHP. */
 	if (kind != PHP_INTERNAL && *(u32 *)(scratch->frame_bytes + PHP_FRAME_INFO) & PHP_ENTERED)
 		scratch->segment = segment + 1;
 	return PYTHON_GOES_ON;
 }
 
-/* At most `most` bytes of a text into `to`: the end of a longer one if `tail`. Returns how many they are. */
+/* A text into `to`; see script_text(). */
 static __always_inline u32 php_text(struct python_scratch *scratch, char *to, u64 address, bool tail)
 {
-	u64 length, skip = 0;
-
 	if (!address || bpf_probe_read_user(scratch->text_bytes, PHP_TEXT_DATA, (void *)address))
 		return 0;
-	length = *(u64 *)(scratch->text_bytes + PHP_TEXT_LENGTH);
-	if (length > DWELL_PYTHON_TEXT_BYTES) {
-		skip = tail ? length - DWELL_PYTHON_TEXT_BYTES : 0;
-		length = DWELL_PYTHON_TEXT_BYTES;
-	}
-	address += PHP_TEXT_DATA + skip;
-	if (!length || bpf_probe_read_user(to, AT_MOST(length, DWELL_PYTHON_TEXT_BYTES), (void *)address))
-		return 0;
-	return length;
+	return script_text(to, address + PHP_TEXT_DATA, *(u64 *)(scratch->text_bytes + PHP_TEXT_LENGTH), tail);
 }
 
 /* Writes what function the frame number `at` runs, unless user space has it. */

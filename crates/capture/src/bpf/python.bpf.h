@@ -256,7 +256,7 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 }
 
 /* The frames of a thread of PHP or Ruby: the same as take_python_frames(). */
-__noinline u64 take_other_frames(struct python_process *process, u64 space, u64 thread_pointer)
+__noinline u64 take_php_or_ruby_frames(struct python_process *process, u64 space, u64 thread_pointer)
 {
 	struct python_scratch *scratch = this_python();
 
@@ -280,7 +280,7 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
 	if (!process)
 		return 0;
 	if (process->style >= PYTHON_PHP)
-		return take_other_frames(process, space, task->thread.fsbase);
+		return take_php_or_ruby_frames(process, space, task->thread.fsbase);
 	scratch = this_python();
 	state = python_state(process, task, thread);
 	if (!scratch || !state)

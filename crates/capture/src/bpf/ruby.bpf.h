@@ -95,7 +95,6 @@ static __always_inline void ruby_begin(struct ruby_process *process, struct pyth
 __noinline int ruby_step(struct ruby_process *process, struct python_scratch *scratch)
 {
 	u64 count, code, body, key, segment, flags, kind, position;
-	struct python_frame *frame;
 
 	if (!process || !scratch)
 		return PYTHON_UNREADABLE;
@@ -127,22 +126,15 @@ __noinline int ruby_step(struct ruby_process *process, struct python_scratch *sc
 	key = mix(mix(scratch->space, body), *(u64 *)(scratch->code_bytes + RUBY_BODY_LABEL));
 	key = mix(mix(key, *(u64 *)(scratch->code_bytes + RUBY_BODY_START)),
 		  *(u64 *)(scratch->code_bytes + RUBY_BODY_FIRST_LINE));
-	frame = &ITEM(scratch->stack.frames, count);
-	frame->code = key;
-	frame->instruction = position;
-	frame->native = PYTHON_BY_COUNT;
-	frame->segment = segment;
-	ITEM(scratch->codes, count) = body;
-	scratch->hash = mix(mix(mix(scratch->hash, key), position & 0xffffffff), segment);
-	scratch->stack.count = count + 1;
+	script_note_frame(scratch, count, body, key, position, segment);
 	return PYTHON_GOES_ON;
 }
 
-/* A text into `to`: the end of a longer one if `tail`. Returns its bytes. */
+/* A text into `to`; see script_text(). */
 static __always_inline u32 ruby_text(struct ruby_process *process, struct python_scratch *scratch, char *to,
 				     u64 address, bool tail)
 {
-	u64 length, skip = 0, flags, data = address + (process->version >= 32 ? RUBY_TEXT_POINTER : RUBY_DATA);
+	u64 length, flags, data = address + (process->version >= 32 ? RUBY_TEXT_POINTER : RUBY_DATA);
 
 	if (bpf_probe_read_user(scratch->text_bytes, RUBY_TEXT_POINTER + 8, (void *)address))
 		return 0;
@@ -154,13 +146,7 @@ static __always_inline u32 ruby_text(struct ruby_process *process, struct python
 		data = *(u64 *)(scratch->text_bytes + RUBY_TEXT_POINTER);
 	else if (process->version < 32)
 		length = flags >> 14 & 31;
-	if (length > DWELL_PYTHON_TEXT_BYTES) {
-		skip = tail ? length - DWELL_PYTHON_TEXT_BYTES : 0;
-		length = DWELL_PYTHON_TEXT_BYTES;
-	}
-	if (!length || bpf_probe_read_user(to, AT_MOST(length, DWELL_PYTHON_TEXT_BYTES), (void *)(data + skip)))
-		return 0;
-	return length;
+	return script_text(to, data, length, tail);
 }
 
 /* A file's path: a text, or an array of it as it was written and the whole one, where there is one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * What the walks of interpreters' frames share (python.bpf.h, php.bpf.h): what they work on and give, and reading of the program's
+ * What the walks of interpreters' frames share (python.bpf.h, php.bpf.h, ruby.bpf.h): what they work on and give, and reading of the program's
  * memory. Include after record.bpf.h.
  */
 #ifndef DWELL_SCRIPT_BPF_H
@@ -57,6 +57,33 @@ static __always_inline bool python_read(u8 *bytes, u64 length, u32 bound, u64 ad
 {
 	return length && IS_AT_MOST(length, bound) &&
 	       !bpf_probe_read_user(bytes, AT_MOST(length, bound), (void *)address);
+}
+
+/* Notes a frame, number `count`, of the function at `function`, whose segment is the current one. */
+static __always_inline void script_note_frame(struct python_scratch *scratch, u64 count, u64 function, u64 key,
+					      u32 instruction, u64 segment)
+{
+	struct python_frame *frame = &ITEM(scratch->stack.frames, count);
+
+	frame->code = key;
+	frame->instruction = instruction;
+	frame->native = PYTHON_BY_COUNT;
+	frame->segment = segment;
+	ITEM(scratch->codes, count) = function;
+	scratch->hash = mix(mix(mix(scratch->hash, key), instruction), segment);
+	scratch->stack.count = count + 1;
+}
+
+/* The `length` bytes of a text at `address` into `to`: the end of a longer one if `tail`. Returns how many they are. */
+static __always_inline u32 script_text(char *to, u64 address, u64 length, bool tail)
+{
+	if (length > DWELL_PYTHON_TEXT_BYTES) {
+		address += tail ? length - DWELL_PYTHON_TEXT_BYTES : 0;
+		length = DWELL_PYTHON_TEXT_BYTES;
+	}
+	if (!length || bpf_probe_read_user(to, AT_MOST(length, DWELL_PYTHON_TEXT_BYTES), (void *)address))
+		return 0;
+	return length;
 }
 
 /* Writes the function in `code`, with `length` bytes of its table. */

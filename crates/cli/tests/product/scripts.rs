@@ -1,14 +1,12 @@
 //! Functions of PHP and Ruby in stacks: exact functions and lines of programs whose calls are known.
 
-use std::path::Path;
-
 use anyhow::{Result, ensure};
 use dwell_model::StackId;
 use dwell_store::{ResultFolder, Trace};
 use tempfile::TempDir;
 
-use crate::harness::{Case, Skip};
-use crate::recording::{Recording, needs_recording, text};
+use crate::harness::Case;
+use crate::recording::{Recording, needs_program, needs_recording, text};
 
 pub fn cases() -> Vec<Case> {
     vec![Case::new("php::calls", php), Case::new("ruby::calls", ruby)]
@@ -35,10 +33,7 @@ fn calls(trace: &Trace, stack: StackId, file: &str) -> String {
 
 fn check(program: &str, source: &str, expected: &Expected) -> Result<()> {
     needs_recording()?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    if !path.split(':').any(|folder| Path::new(folder).join(program).is_file()) {
-        return Err(Skip(format!("{program} is not installed")).into());
-    }
+    let program = &needs_program(program)?;
     let folder = TempDir::new()?;
     let file = folder.path().canonicalize()?.join("program").display().to_string();
     std::fs::write(&file, source)?;
