@@ -50,16 +50,14 @@ static __always_inline u64 php_text_key(struct python_scratch *scratch, u64 addr
 static __always_inline u32 php_read_function(struct php_process *process, struct python_scratch *scratch, u64 function)
 {
 	u64 bytes = process->function_line + 8;
+	bool is_whole = python_read(scratch->code_bytes, bytes, PYTHON_CODE_BYTES, function);
 	u32 kind;
 
-	if (bpf_probe_read_user(scratch->code_bytes, PHP_FUNCTION_BYTES, (void *)function))
+	/* Those of PHP itself are shorter, and may be the last in their memory. */
+	if (!is_whole && bpf_probe_read_user(scratch->code_bytes, PHP_FUNCTION_BYTES, (void *)function))
 		return 0;
 	kind = scratch->code_bytes[0];
-	if (kind == PHP_INTERNAL)
-		return kind;
-	if (kind != PHP_USER && kind != PHP_EVAL)
-		return 0;
-	return python_read(scratch->code_bytes, bytes, PYTHON_CODE_BYTES, function) ? kind : 0;
+	return kind == PHP_INTERNAL || (is_whole && (kind == PHP_USER || kind == PHP_EVAL)) ? kind : 0;
 }
 
 /* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */
@@ -91,8 +89,7 @@ __noinline int php_step(struct php_process *process, struct python_scratch *scra
 		bpf_probe_read_user(&line, sizeof(line), (void *)line_at);
 		key = mix(key,
 			  python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES) & 0xffffffff);
-		key = mix(key, php_text_key(scratch, python_field(scratch->code_bytes, process->function_file,
-								  PYTHON_CODE_BYTES)));
+		key = mix(key, python_field(scratch->code_bytes, process->function_file, PYTHON_CODE_BYTES));
 	}
 	segment = scratch->segment;
 	script_note_frame(scratch, count, function, key, line, segment);

@@ -113,8 +113,10 @@ __noinline int ruby_step(struct ruby_process *process, struct python_scratch *sc
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->codes, count))
 		return PYTHON_TOO_DEEP;
-	kind = python_pointer(code) & RUBY_CODE_FLAGS;
-	body = python_pointer(code + RUBY_CODE_BODY);
+	if (bpf_probe_read_user(scratch->text_bytes, RUBY_CODE_BODY + 8, (void *)code))
+		return PYTHON_UNREADABLE;
+	kind = *(u64 *)scratch->text_bytes & RUBY_CODE_FLAGS;
+	body = *(u64 *)(scratch->text_bytes + RUBY_CODE_BODY);
 	if (kind != RUBY_CODE || bpf_probe_read_user(scratch->code_bytes, RUBY_BODY_BYTES, (void *)body))
 		return PYTHON_UNREADABLE;
 	/* The next instruction's; the one before it is the call. */
