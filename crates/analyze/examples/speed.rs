@@ -76,7 +76,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             inlined: false,
             kernel: false,
             after_call: false,
-            python: false,
+            script: false,
         });
         let parent = if row % 12 == 0 { StackId::NONE } else { StackId::new(row - 1) };
         trace.stacks.push(StackRow { parent, frame: FrameId::new(row), end: 1 });

@@ -181,7 +181,7 @@ fn frame(trace: &mut Trace, module: usize, function: String, line: u32) -> Frame
         inlined: false,
         kernel: false,
         after_call: true,
-        python: false,
+        script: false,
     }))
 }
 

@@ -90,7 +90,7 @@ fn code(trace: &mut Trace) {
             inlined,
             kernel: false,
             after_call: function != "pthread_mutex_lock",
-            python: false,
+            script: false,
         });
     }
     for (parent, frame) in [(None, 0), (Some(0), 1), (None, 2), (Some(2), 3), (Some(3), 4)] {

@@ -16,8 +16,8 @@ fn least(kind: u16) -> Option<usize> {
         kind::THREAD_NAME => size_of::<ThreadNameRecord>(),
         kind::THREAD_EXIT => size_of::<ThreadExitRecord>(),
         kind::EXEC => size_of::<ExecRecord>(),
-        kind::PYTHON_STACK => size_of::<PythonStackHeader>(),
-        kind::PYTHON_CODE => size_of::<PythonCodeHeader>(),
+        kind::SCRIPT_STACK => size_of::<ScriptStackHeader>(),
+        kind::SCRIPT_FUNCTION => size_of::<ScriptFunctionHeader>(),
         kind::TASK_PROBE => size_of::<TaskProbeRecord>(),
         kind::PROBE_HIT => size_of::<ProbeHitRecord>(),
         kind::STITCH => size_of::<StitchRecord>(),
@@ -148,8 +148,8 @@ impl Maker {
             (it.family, it.protocol, it.ty, it.first_ns, it.closed_ns) = (2, 6, 1, 150, 900);
         });
         self.put::<SocketPeerRecord>((kind::SOCKET_PEER, 0, 170), |it| (it.cookie, it.peer, it.pid) = (5, 6, 12));
-        self.put::<PythonStackHeader>((kind::PYTHON_STACK, PROCESS, 170), |it| it.key = 4);
-        self.put::<PythonCodeHeader>((kind::PYTHON_CODE, PROCESS, 170), |it| {
+        self.put::<ScriptStackHeader>((kind::SCRIPT_STACK, PROCESS, 170), |it| it.key = 4);
+        self.put::<ScriptFunctionHeader>((kind::SCRIPT_FUNCTION, PROCESS, 170), |it| {
             (it.key, it.first_line, it.version, it.name_bytes) = (0x77, 3, 12, 3);
             it.name[..3].copy_from_slice(b"run");
         });

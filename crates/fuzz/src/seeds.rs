@@ -5,7 +5,7 @@ use dwell_itt_wire::{Clock, Event, EventsBuffer, Id, Lines, Method, Name, Named,
 use dwell_pt::perf_data::Mapping;
 use dwell_pt::snapshot::{self, Settings};
 use dwell_store::raw::wire::{
-    MapHeader, PythonCodeHeader, PythonStackHeader, RecordHeader, StackHeader, SwitchRecord, kind,
+    MapHeader, RecordHeader, ScriptFunctionHeader, ScriptStackHeader, StackHeader, SwitchRecord, kind,
 };
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::{Folder, Manifest, State};
@@ -20,11 +20,11 @@ pub(crate) fn records() -> Vec<Vec<u8>> {
         buffer.stack(StackHeader { h: header, ..bytemuck::Zeroable::zeroed() }, &[0x1000, 0x2000, 0x3000]);
         buffer.map(MapHeader { h: header, ..bytemuck::Zeroable::zeroed() }, b"/usr/lib/libc.so.6");
         buffer.text(RecordHeader { kind: kind::COMMAND, ..header }, 0, b"app\0argument\0");
-        let (stack, code) = (size_of::<PythonStackHeader>() as u16, size_of::<PythonCodeHeader>() as u16);
-        let h = RecordHeader { kind: kind::PYTHON_STACK, size: stack, ..header };
-        buffer.fixed(&PythonStackHeader { h, ..bytemuck::Zeroable::zeroed() });
-        let h = RecordHeader { kind: kind::PYTHON_CODE, size: code, ..header };
-        buffer.fixed(&PythonCodeHeader { h, table_bytes: 9, ..bytemuck::Zeroable::zeroed() });
+        let (stack, code) = (size_of::<ScriptStackHeader>() as u16, size_of::<ScriptFunctionHeader>() as u16);
+        let h = RecordHeader { kind: kind::SCRIPT_STACK, size: stack, ..header };
+        buffer.fixed(&ScriptStackHeader { h, ..bytemuck::Zeroable::zeroed() });
+        let h = RecordHeader { kind: kind::SCRIPT_FUNCTION, size: code, ..header };
+        buffer.fixed(&ScriptFunctionHeader { h, table_bytes: 9, ..bytemuck::Zeroable::zeroed() });
         buffer.mark(kind::ROUND, time_ns);
     }
     vec![buffer.bytes]

@@ -95,10 +95,10 @@ losses! {
     STACK_COPIES_SKIPPED = "stack_copies_skipped", Degraded,
         "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
         "アンワインド表だけではたどれず、回数の上限によりコピーもしなかったスタック。途中で切れています。";
-    PYTHON_FRAMES_UNREADABLE = "python_frames_unreadable", Degraded,
+    SCRIPT_FRAMES_UNREADABLE = "script_frames_unreadable", Degraded,
         "Stacks whose frames of Python, PHP or Ruby could not be read to their end; they show the interpreter's own functions there.",
         "Python、PHP、Ruby のフレームを最後まで読み取れなかったスタック。そこにはインタープリター自身の関数が表示されます。";
-    PYTHON_CODE_CUT = "python_code_cut", Degraded,
+    SCRIPT_FUNCTION_CUT = "script_function_cut", Degraded,
         "Functions of Python or Ruby whose line table was too long or could not be read; they have the line of their beginning.",
         "行番号表が長すぎるか読み取れなかった Python または Ruby の関数。先頭の行になります。";
     TASK_PROBES_LOST = "task_probes_lost", Degraded,

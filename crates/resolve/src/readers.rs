@@ -6,7 +6,7 @@ use crate::code::demangle::{qualified, readable};
 use crate::code::files::claims_too_much;
 use crate::code::jit::{Jit, MOST_PIECES, parse_dump, parse_perf_map};
 use crate::code::kernel::KernelFiles;
-pub use crate::code::python::line_of as python_line;
+pub use crate::code::scripts::line_of as python_line;
 use crate::code::symbol_reader::Depth;
 use crate::code::symbol_table::SymbolTable;
 use crate::code::symbols::{Elsewhere, Request, SymbolPlace, symbolize};

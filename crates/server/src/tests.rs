@@ -93,7 +93,7 @@ fn hostile() -> Trace {
         inlined: false,
         kernel: false,
         after_call: true,
-        python: false,
+        script: false,
     });
     trace.stacks.push(StackRow { parent: StackId::NONE, frame: FrameId::new(0), end: 255 });
     trace.objects.push(ObjectRow {

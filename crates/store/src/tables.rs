@@ -80,7 +80,7 @@ tables! {
         inlined: bool, "Whether this function is inlined into its caller's frame at the same address.";
         kernel: bool, "Whether it is kernel code.";
         after_call: bool, "Whether offset is the return address of a call, and function, file and line are the call's; else they are the instruction's own.";
-        python: bool, "Whether it is a function of Python, PHP or Ruby; offset is then the line that it begins at times 2^32, plus the instruction's offset in it (in PHP its line).";
+        script: bool, "Whether it is a function of Python, PHP or Ruby; offset is then the line that it begins at times 2^32, plus the instruction's offset in it (in PHP its line).";
     }
     /// One row per file that was mapped executable, or that functions of Python, PHP or Ruby are from.
     Modules ModuleRow "modules" {

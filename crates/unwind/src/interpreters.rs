@@ -52,7 +52,7 @@ pub(crate) enum UnknownInterpreter {
 }
 
 impl Interpreter {
-    /// The value of a process in the map `python_processes`, for the file loaded `bias` bytes from where it was linked.
+    /// The value of a process in the map `interpreter_processes`, for the file loaded `bias` bytes from where it was linked.
     pub(crate) fn process_value(&self, bias: u64) -> Option<Vec<u8>> {
         let mut value = match *self {
             Self::Python(python) => {

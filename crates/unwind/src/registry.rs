@@ -43,14 +43,14 @@ pub enum Update {
         /// A `struct unwind_process`.
         value: Vec<u8>,
     },
-    /// Into `python_processes`: the value of key `tgid`, which runs an interpreter that is known.
-    Python {
+    /// Into `interpreter_processes`: the value of key `tgid`, which runs an interpreter that is known.
+    Interpreter {
         /// The process.
         tgid: u32,
         /// A `struct python_process`, or that of another interpreter in its place.
         value: Vec<u8>,
     },
-    /// Out of `unwind_processes` and `python_processes`: delete key `tgid`, which may not be there.
+    /// Out of `unwind_processes` and `interpreter_processes`: delete key `tgid`, which may not be there.
     Forget {
         /// The process.
         tgid: u32,
@@ -443,7 +443,7 @@ fn open(mapping: &Mapping) -> std::io::Result<File> {
 fn interpreter_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
     let address = table.layout.base() + u64::from(table.layout.address_of_mapping(mapping.file_offset)?);
     let value = table.interpreter?.process_value(mapping.start.wrapping_sub(address))?;
-    Some(Update::Python { tgid: mapping.tgid, value })
+    Some(Update::Interpreter { tgid: mapping.tgid, value })
 }
 
 /// Whether a mapping of this path is of no file.

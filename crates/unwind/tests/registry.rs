@@ -27,7 +27,7 @@ impl Maps {
                     tables += 1;
                 }
                 Update::Process { value, .. } => self.process = value,
-                Update::Python { value, .. } => self.python = value,
+                Update::Interpreter { value, .. } => self.python = value,
                 Update::Forget { .. } => {
                     self.process.clear();
                     self.python.clear();

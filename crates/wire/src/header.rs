@@ -34,10 +34,10 @@ enums! {
         REGISTERS = 9,
         /// For the collector, which writes a `STACK` in its place: registers with a copy of the stack behind.
         STACK_COPY = 10,
-        /// The Python frames of the `STACK` of the same key.
-        PYTHON_STACK = 11,
-        /// The Python function behind a key of these frames.
-        PYTHON_CODE = 12,
+        /// The frames of a script of the `STACK` of the same key.
+        SCRIPT_STACK = 11,
+        /// The function behind a key of these frames.
+        SCRIPT_FUNCTION = 12,
         /// A thread passed a probe that begins or ends a task.
         TASK_PROBE = 13,
         /// A thread made the point from which other threads' work descends.

@@ -1,16 +1,16 @@
-//! Stacks, native and of Python, and what the collector walks itself.
+//! Stacks, native and of scripts, and what the collector walks itself.
 
 use crate::declare::{Char, constants, enums, records};
 use crate::header::{MAX_FRAMES, RecordHeader};
 
 constants! {
-    /// [`PythonFrame::native`]: not known here. The segments follow the evaluations of the native stack that come after
+    /// [`ScriptFrame::native`]: not known here. The segments follow the evaluations of the native stack that come after
     /// those that are known.
-    PYTHON_BY_COUNT: u16 = 0xfffe, PYTHON_BY_COUNT;
-    /// Bytes of a Python function's name, or of its file's path, that a record holds.
-    PYTHON_TEXT_BYTES: usize = 256, DWELL_PYTHON_TEXT_BYTES;
-    /// Most bytes of a Python function's line table that a record holds.
-    PYTHON_TABLE_BYTES: usize = 16384, DWELL_PYTHON_TABLE_BYTES;
+    SCRIPT_BY_COUNT: u16 = 0xfffe, SCRIPT_BY_COUNT;
+    /// Bytes of a script's function's name, or of its file's path, that a record holds.
+    SCRIPT_TEXT_BYTES: usize = 256, DWELL_SCRIPT_TEXT_BYTES;
+    /// Most bytes of a script's function's line table that a record holds.
+    SCRIPT_TABLE_BYTES: usize = 16384, DWELL_SCRIPT_TABLE_BYTES;
 }
 
 enums! {
@@ -19,12 +19,12 @@ enums! {
         /// The frames are kernel addresses.
         KERNEL = 1,
     }
-    /// Bits of [`PythonStackHeader::flags`].
-    python_flag: u16 = python_flag, PYTHON_ {
+    /// Bits of [`ScriptStackHeader::flags`].
+    script_flag: u16 = script_flag, SCRIPT_ {
         /// There are more frames, or they could not be read.
         CUT = 1,
     }
-    /// Numbers of [`PythonCodeHeader::language`].
+    /// Numbers of [`ScriptFunctionHeader::language`].
     script_language: u8 = script_language, LANGUAGE_ {
         /// Python; the table is that of the version.
         PYTHON = 0,
@@ -35,7 +35,7 @@ enums! {
     }
 }
 
-pub use python_flag::CUT as PYTHON_CUT;
+pub use script_flag::CUT as SCRIPT_CUT;
 pub use stack_flag::KERNEL as STACK_KERNEL;
 
 records! {
@@ -55,9 +55,9 @@ records! {
         /// StackEnd of the model crate.
         end: u8,
     } followed by frames: [u64; MAX_FRAMES]
-    /// A Python frame.
-    PythonFrame = python_frame, 16 {
-        /// Key of a Python function's record.
+    /// A frame of a script.
+    ScriptFrame = script_frame, 16 {
+        /// Key of a script's function's record.
         code: u64,
         /// Bytes from the first instruction; negative before it.
         instruction: i32,
@@ -66,22 +66,22 @@ records! {
         /// Frames that one evaluation ran have the same number, counted from the leaf.
         segment: u16,
     }
-    /// The fixed part of a Python stack's record; `count` frames follow, leaf first.
-    PythonStackHeader = record_python_stack, 32 {
+    /// The fixed part of the record of a stack's frames of a script; `count` frames follow, leaf first.
+    ScriptStackHeader = record_script_stack, 32 {
         /// `tid`: as in the stack record.
         h: RecordHeader,
         /// Of the stack record.
         key: u64,
         /// Frames.
         count: u16,
-        /// Of [`python_flag`].
+        /// Of [`script_flag`].
         flags: u16,
         /// 0.
         reserved: u32,
-    } followed by frames: [PythonFrame; MAX_FRAMES]
-    /// The fixed part of a Python function's record; its line table follows, of the version's format, as much as the
+    } followed by frames: [ScriptFrame; MAX_FRAMES]
+    /// The fixed part of a script's function's record; its line table follows, of the version's format, as much as the
     /// record's size leaves.
-    PythonCodeHeader = record_python_code, 552 {
+    ScriptFunctionHeader = record_script_function, 552 {
         /// `tid`: the thread that ran it first.
         h: RecordHeader,
         /// What frames name it by.
@@ -103,10 +103,10 @@ records! {
         /// Of [`script_language`].
         language: u8,
         /// Path of its source.
-        file: [Char; PYTHON_TEXT_BYTES],
+        file: [Char; SCRIPT_TEXT_BYTES],
         /// Its qualified name.
-        name: [Char; PYTHON_TEXT_BYTES],
-    } followed by table: [Char; PYTHON_TABLE_BYTES]
+        name: [Char; SCRIPT_TEXT_BYTES],
+    } followed by table: [Char; SCRIPT_TABLE_BYTES]
     /// Where a thread stands whose stack is walked by user space: one that waited before recording began, or one whose
     /// stack the kernel side cannot walk; of the latter a copy of the stack follows, from its stack pointer on. For the
     /// collector, never in a spool.

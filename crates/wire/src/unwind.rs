@@ -25,10 +25,10 @@ constants! {
     /// Set in a frame of a stack that is no code address but the `Method*` that HotSpot's interpreter runs there. No address of
     /// user space has this bit, and those of the kernel have the one above it, too.
     INTERPRETED_METHOD: u64 = 0x4000000000000000, UNWIND_INTERPRETED_METHOD;
-    /// Most that is read of a Python frame.
-    PYTHON_FRAME_BYTES: u32 = 128, PYTHON_FRAME_BYTES;
-    /// Most that is read of a Python code object.
-    PYTHON_CODE_BYTES: u32 = 192, PYTHON_CODE_BYTES;
+    /// Most that is read of a frame of a script.
+    SCRIPT_FRAME_BYTES: u32 = 128, SCRIPT_FRAME_BYTES;
+    /// Most that is read of a function of a script.
+    SCRIPT_FUNCTION_BYTES: u32 = 192, SCRIPT_FUNCTION_BYTES;
 }
 
 /// What HotSpot calls the code of its interpreter.
@@ -42,7 +42,7 @@ pub fn is_interpreted_method(frame: u64) -> bool {
 
 enums! {
     /// Numbers of [`PythonProcess::style`].
-    python_style: u32 = python_style, PYTHON_ {
+    interpreter_style: u32 = interpreter_style, INTERPRETER_ {
         /// A C frame for each Python frame.
         FRAME_OBJECTS = 0,
         /// A frame that was entered from C is marked.
@@ -121,7 +121,7 @@ records! {
         code_type: u64,
         /// 3.x.
         version: u32,
-        /// How frames tell which evaluation ran them: one of [`python_style`].
+        /// How frames tell which evaluation ran them: one of [`interpreter_style`].
         style: u32,
         /// What the frame's instruction number counts; 0 = the frame has a pointer.
         instruction_bytes: u32,
@@ -205,7 +205,7 @@ records! {
         reserved: u64,
         /// 10 * major + minor.
         version: u32,
-        /// [`python_style::PHP`].
+        /// [`interpreter_style::PHP`].
         style: u32,
         /// Of the file's path in a function of PHP.
         function_file: u32,
@@ -222,7 +222,7 @@ records! {
         module: u64,
         /// 10 * major + minor.
         version: u32,
-        /// [`python_style::RUBY`].
+        /// [`interpreter_style::RUBY`].
         style: u32,
         /// Bytes of a thread's pointer to a module's block.
         block_bytes: u32,

@@ -46,7 +46,7 @@ impl Subject {
             return say!(CODE_MADE);
         };
         let frames = &trace.frames;
-        let interpreted = |row: usize| frames.python[row] && self.has_frame(trace, row);
+        let interpreted = |row: usize| frames.script[row] && self.has_frame(trace, row);
         if (0..frames.function.len()).any(interpreted) {
             return say!(CODE_INTERPRETED);
         }

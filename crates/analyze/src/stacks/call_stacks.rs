@@ -192,8 +192,8 @@ impl<'t> CallStacks<'t> {
     fn is_standard_library(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| {
             let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
-            let python = self.trace.frames.python[frame];
-            is_standard_code(file, name, python)
+            let is_script = self.trace.frames.script[frame];
+            is_standard_code(file, name, is_script)
         })
     }
 
@@ -219,7 +219,7 @@ impl<'t> CallStacks<'t> {
     }
 
     fn is_script(&self, stack: StackId) -> bool {
-        self.frame(stack).is_some_and(|frame| self.trace.frames.python[frame])
+        self.frame(stack).is_some_and(|frame| self.trace.frames.script[frame])
     }
 
     fn is_interpreter(&self, stack: StackId) -> bool {
@@ -277,7 +277,7 @@ mod tests {
                 inlined: false,
                 kernel: false,
                 after_call: false,
-                python: function.starts_with("py "),
+                script: function.starts_with("py "),
             });
             parent = StackId::new(trace.stacks.push(StackRow { parent, frame: FrameId::new(frame), end: 1 }));
         }

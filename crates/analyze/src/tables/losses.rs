@@ -25,7 +25,7 @@ const OF_CUT_STACKS: &[&str] = &[
 ];
 /// Losses that count stacks one by one.
 const PER_STACK: &[&str] =
-    &[model::USER_STACKS_EMPTY, model::STACK_COPIES_LOST, model::SEEDED_STACKS_LOST, model::PYTHON_FRAMES_UNREADABLE];
+    &[model::USER_STACKS_EMPTY, model::STACK_COPIES_LOST, model::SEEDED_STACKS_LOST, model::SCRIPT_FRAMES_UNREADABLE];
 
 answer! {
     /// One kind of loss.

@@ -127,7 +127,7 @@ impl Builder {
             inlined: false,
             kernel: false,
             after_call: false,
-            python: false,
+            script: false,
         };
         let frame = FrameId::new(self.trace.frames.push(row));
         self.frames.insert(function.into(), frame);

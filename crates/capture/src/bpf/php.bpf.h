@@ -36,7 +36,7 @@
 #define PHP_TEXT_DATA   24
 
 /* What tells a text from others, also from one that lies there later. */
-static __always_inline u64 php_text_key(struct python_scratch *scratch, u64 address)
+static __always_inline u64 php_text_key(struct script_scratch *scratch, u64 address)
 {
 	u64 hash;
 
@@ -47,10 +47,10 @@ static __always_inline u64 php_text_key(struct python_scratch *scratch, u64 addr
 }
 
 /* Reads a function as far as its kind goes. Returns that, 0 when it is none. */
-static __always_inline u32 php_read_function(struct php_process *process, struct python_scratch *scratch, u64 function)
+static __always_inline u32 php_read_function(struct php_process *process, struct script_scratch *scratch, u64 function)
 {
 	u64 bytes = process->function_line + 8;
-	bool is_whole = python_read(scratch->code_bytes, bytes, PYTHON_CODE_BYTES, function);
+	bool is_whole = script_read(scratch->code_bytes, bytes, SCRIPT_FUNCTION_BYTES, function);
 	u32 kind;
 
 	/* Those of PHP itself are shorter, and may be the last in their memory. */
@@ -61,46 +61,46 @@ static __always_inline u32 php_read_function(struct php_process *process, struct
 }
 
 /* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */
-__noinline int php_step(struct php_process *process, struct python_scratch *scratch)
+__noinline int php_step(struct php_process *process, struct script_scratch *scratch)
 {
 	u64 count, function, key, line_at, segment;
 	u32 kind, line = 0;
 
 	if (!process || !scratch)
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	if (!scratch->frame)
-		return PYTHON_COMPLETE;
+		return SCRIPT_COMPLETE;
 	if (bpf_probe_read_user(scratch->frame_bytes, PHP_FRAME_BYTES, (void *)scratch->frame))
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	scratch->frame = *(u64 *)(scratch->frame_bytes + PHP_FRAME_PREVIOUS);
 	function = *(u64 *)(scratch->frame_bytes + PHP_FRAME_FUNCTION);
 	if (!function)
-		return PYTHON_GOES_ON; /* a dummy, which no code runs */
+		return SCRIPT_GOES_ON; /* a dummy, which no code runs */
 	kind = php_read_function(process, scratch, function);
 	if (!kind)
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->codes, count))
-		return PYTHON_TOO_DEEP;
+		return SCRIPT_TOO_DEEP;
 	key = mix(mix(scratch->space, php_text_key(scratch, *(u64 *)(scratch->code_bytes + PHP_FUNCTION_NAME))),
 		  *(u64 *)(scratch->code_bytes + PHP_FUNCTION_CLASS));
 	if (kind != PHP_INTERNAL) {
 		line_at = *(u64 *)(scratch->frame_bytes + PHP_FRAME_LINE) + PHP_OPLINE_LINE;
 		bpf_probe_read_user(&line, sizeof(line), (void *)line_at);
-		key = mix(key,
-			  python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES) & 0xffffffff);
-		key = mix(key, python_field(scratch->code_bytes, process->function_file, PYTHON_CODE_BYTES));
+		key = mix(key, script_field(scratch->code_bytes, process->function_line, SCRIPT_FUNCTION_BYTES) &
+				       0xffffffff);
+		key = mix(key, script_field(scratch->code_bytes, process->function_file, SCRIPT_FUNCTION_BYTES));
 	}
 	segment = scratch->segment;
 	script_note_frame(scratch, count, function, key, line, segment);
 	/* execute_ex runs what is written in PHP. */
 	if (kind != PHP_INTERNAL && *(u32 *)(scratch->frame_bytes + PHP_FRAME_INFO) & PHP_ENTERED)
 		scratch->segment = segment + 1;
-	return PYTHON_GOES_ON;
+	return SCRIPT_GOES_ON;
 }
 
 /* A text into `to`; see script_text(). */
-static __always_inline u32 php_text(struct python_scratch *scratch, char *to, u64 address, bool tail)
+static __always_inline u32 php_text(struct script_scratch *scratch, char *to, u64 address, bool tail)
 {
 	if (!address || bpf_probe_read_user(scratch->text_bytes, PHP_TEXT_DATA, (void *)address))
 		return 0;
@@ -108,9 +108,9 @@ static __always_inline u32 php_text(struct python_scratch *scratch, char *to, u6
 }
 
 /* Writes what function the frame number `at` runs, unless user space has it. */
-__noinline int php_describe(struct php_process *process, struct python_scratch *scratch, u64 at)
+__noinline int php_describe(struct php_process *process, struct script_scratch *scratch, u64 at)
 {
-	struct record_python_code *code;
+	struct record_script_function *code;
 	u64 length = 0, owner;
 	u32 kind;
 
@@ -128,15 +128,15 @@ __noinline int php_describe(struct php_process *process, struct python_scratch *
 	code->first_line = 0;
 	code->file_bytes = 0;
 	if (kind != PHP_INTERNAL) {
-		code->first_line = python_field(scratch->code_bytes, process->function_line, PYTHON_CODE_BYTES);
-		code->file_bytes =
-			php_text(scratch, code->file,
-				 python_field(scratch->code_bytes, process->function_file, PYTHON_CODE_BYTES), true);
+		code->first_line = script_field(scratch->code_bytes, process->function_line, SCRIPT_FUNCTION_BYTES);
+		code->file_bytes = php_text(
+			scratch, code->file,
+			script_field(scratch->code_bytes, process->function_file, SCRIPT_FUNCTION_BYTES), true);
 	}
 	code->name_bytes = php_text(scratch, code->name, *(u64 *)(scratch->code_bytes + PHP_FUNCTION_NAME), false);
 	owner = *(u64 *)(scratch->code_bytes + PHP_FUNCTION_CLASS);
 	if (owner)
-		length = php_text(scratch, code->table, python_pointer(owner + PHP_CLASS_NAME), false);
+		length = php_text(scratch, code->table, user_pointer(owner + PHP_CLASS_NAME), false);
 	code->table_bytes = length;
 	write_function(code, length);
 	return 0;

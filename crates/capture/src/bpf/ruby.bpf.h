@@ -47,7 +47,7 @@
 /* Most of the two parts of a line table, before which is a word: for a thousand rows, and 25,000 positions. */
 #define RUBY_MOST_ROWS  12280
 #define RUBY_MOST_INDEX 4088
-_Static_assert(8 + RUBY_MOST_ROWS + RUBY_MOST_INDEX <= DWELL_PYTHON_TABLE_BYTES, "a line table fits");
+_Static_assert(8 + RUBY_MOST_ROWS + RUBY_MOST_INDEX <= DWELL_SCRIPT_TABLE_BYTES, "a line table fits");
 /* struct RString, struct RArray */
 #define RUBY_TYPE         0x1f
 #define RUBY_TEXT         5
@@ -62,8 +62,8 @@ static __always_inline u64 ruby_variables(struct ruby_process *process, u64 thre
 	u64 block = thread_pointer, module;
 
 	if (process->module) {
-		module = python_pointer(process->module);
-		block = python_pointer(python_pointer(thread_pointer + 8) + module * process->block_bytes);
+		module = user_pointer(process->module);
+		block = user_pointer(user_pointer(thread_pointer + 8) + module * process->block_bytes);
 		if (!block || block == ~0ull)
 			return 0;
 	}
@@ -71,13 +71,13 @@ static __always_inline u64 ruby_variables(struct ruby_process *process, u64 thre
 }
 
 /* Begins a walk: scratch->frame is the innermost frame, scratch->cframe the end of them. A context has its frames in its stack. */
-static __always_inline void ruby_begin(struct ruby_process *process, struct python_scratch *scratch, u64 thread_pointer)
+static __always_inline void ruby_begin(struct ruby_process *process, struct script_scratch *scratch, u64 thread_pointer)
 {
 	u64 variables = ruby_variables(process, thread_pointer), context, stack, size, frame;
 
 	scratch->frame = 0;
 	for (u32 i = 0; variables && i < RUBY_MOST_WORDS && i < process->words; i++) {
-		context = python_pointer(variables + i * 8);
+		context = user_pointer(variables + i * 8);
 		if (!context || bpf_probe_read_user(scratch->frame_bytes, RUBY_CONTEXT_BYTES, (void *)context))
 			continue;
 		stack = *(u64 *)scratch->frame_bytes;
@@ -92,48 +92,48 @@ static __always_inline void ruby_begin(struct ruby_process *process, struct pyth
 }
 
 /* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */
-__noinline int ruby_step(struct ruby_process *process, struct python_scratch *scratch)
+__noinline int ruby_step(struct ruby_process *process, struct script_scratch *scratch)
 {
 	u64 count, code, body, key, segment, flags, kind, position;
 
 	if (!process || !scratch)
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	if (scratch->frame >= scratch->cframe)
-		return PYTHON_COMPLETE;
+		return SCRIPT_COMPLETE;
 	if (bpf_probe_read_user(scratch->frame_bytes, RUBY_FRAME_BYTES, (void *)scratch->frame))
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	scratch->frame += process->frame_bytes;
-	flags = python_pointer(*(u64 *)(scratch->frame_bytes + RUBY_FRAME_ENVIRONMENT));
+	flags = user_pointer(*(u64 *)(scratch->frame_bytes + RUBY_FRAME_ENVIRONMENT));
 	segment = scratch->segment;
 	if (flags & RUBY_ENTERED)
 		scratch->segment = segment + 1;
 	code = *(u64 *)(scratch->frame_bytes + RUBY_FRAME_CODE);
 	if (flags & RUBY_OF_C || !code)
-		return PYTHON_GOES_ON;
+		return SCRIPT_GOES_ON;
 	count = scratch->stack.count;
 	if (!IS_INDEX(scratch->codes, count))
-		return PYTHON_TOO_DEEP;
+		return SCRIPT_TOO_DEEP;
 	if (bpf_probe_read_user(scratch->text_bytes, RUBY_CODE_BODY + 8, (void *)code))
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	kind = *(u64 *)scratch->text_bytes & RUBY_CODE_FLAGS;
 	body = *(u64 *)(scratch->text_bytes + RUBY_CODE_BODY);
 	if (kind != RUBY_CODE || bpf_probe_read_user(scratch->code_bytes, RUBY_BODY_BYTES, (void *)body))
-		return PYTHON_UNREADABLE;
+		return SCRIPT_UNREADABLE;
 	/* The next instruction's; the one before it is the call. */
 	position = (*(u64 *)scratch->frame_bytes - *(u64 *)(scratch->code_bytes + RUBY_BODY_START)) / 8;
 	if (!position && count)
-		return PYTHON_GOES_ON; /* it has called nothing: the outermost, which stands for the program and never runs */
+		return SCRIPT_GOES_ON; /* it has called nothing: the outermost, which stands for the program and never runs */
 	position -= position > 0;
 	/* Another one may lie there later. */
 	key = mix(mix(scratch->space, body), *(u64 *)(scratch->code_bytes + RUBY_BODY_LABEL));
 	key = mix(mix(key, *(u64 *)(scratch->code_bytes + RUBY_BODY_START)),
 		  *(u64 *)(scratch->code_bytes + RUBY_BODY_FIRST_LINE));
 	script_note_frame(scratch, count, body, key, position, segment);
-	return PYTHON_GOES_ON;
+	return SCRIPT_GOES_ON;
 }
 
 /* A text into `to`; see script_text(). */
-static __always_inline u32 ruby_text(struct ruby_process *process, struct python_scratch *scratch, char *to,
+static __always_inline u32 ruby_text(struct ruby_process *process, struct script_scratch *scratch, char *to,
 				     u64 address, bool tail)
 {
 	u64 length, flags, data = address + (process->version >= 32 ? RUBY_TEXT_POINTER : RUBY_DATA);
@@ -154,19 +154,19 @@ static __always_inline u32 ruby_text(struct ruby_process *process, struct python
 /* A file's path: a text, or an array of it as it was written and the whole one, where there is one. */
 static __always_inline u64 ruby_path(u64 path)
 {
-	u64 flags = python_pointer(path), whole;
+	u64 flags = user_pointer(path), whole;
 
 	if ((flags & RUBY_TYPE) != RUBY_ARRAY || !(flags & RUBY_FLAG))
 		return path;
-	whole = python_pointer(path + RUBY_DATA + 8);
-	return (python_pointer(whole) & RUBY_TYPE) == RUBY_TEXT ? whole : python_pointer(path + RUBY_DATA);
+	whole = user_pointer(path + RUBY_DATA + 8);
+	return (user_pointer(whole) & RUBY_TYPE) == RUBY_TEXT ? whole : user_pointer(path + RUBY_DATA);
 }
 
 /*
  * The line table of the function in scratch->code_bytes: the bytes of its rows and of each of them, the rows, then the index by which
  * positions find them. Returns its bytes, 0 where it is too long or cannot be read.
  */
-__noinline u32 ruby_lines(struct ruby_process *process, struct python_scratch *scratch)
+__noinline u32 ruby_lines(struct ruby_process *process, struct script_scratch *scratch)
 {
 	u64 rows, index, address, size, at;
 	u8 *table;
@@ -174,10 +174,10 @@ __noinline u32 ruby_lines(struct ruby_process *process, struct python_scratch *s
 	if (!process || !scratch)
 		return 0;
 	table = (u8 *)scratch->code.table;
-	size = python_field(scratch->code_bytes, RUBY_BODY_SIZE, PYTHON_CODE_BYTES) & 0xffffffff;
+	size = script_field(scratch->code_bytes, RUBY_BODY_SIZE, SCRIPT_FUNCTION_BYTES) & 0xffffffff;
 	at = process->lines;
-	address = python_field(scratch->code_bytes, at, PYTHON_CODE_BYTES);
-	rows = (python_field(scratch->code_bytes, at + RUBY_LINES_SIZE, PYTHON_CODE_BYTES) & 0xffffffff) *
+	address = script_field(scratch->code_bytes, at, SCRIPT_FUNCTION_BYTES);
+	rows = (script_field(scratch->code_bytes, at + RUBY_LINES_SIZE, SCRIPT_FUNCTION_BYTES) & 0xffffffff) *
 	       process->line_bytes;
 	index = RUBY_INDEX_BYTES;
 	if (size > RUBY_INDEX_POSITIONS)
@@ -190,7 +190,7 @@ __noinline u32 ruby_lines(struct ruby_process *process, struct python_scratch *s
 	*(u64 *)table = rows | (u64)process->line_bytes << 32;
 	if (rows && bpf_probe_read_user(table + 8, AT_MOST(rows, RUBY_MOST_ROWS), (void *)address))
 		return 0;
-	address = python_field(scratch->code_bytes, at + RUBY_LINES_INDEX, PYTHON_CODE_BYTES);
+	address = script_field(scratch->code_bytes, at + RUBY_LINES_INDEX, SCRIPT_FUNCTION_BYTES);
 	if (index && bpf_probe_read_user(table + 8 + AT_MOST(rows, RUBY_MOST_ROWS), AT_MOST(index, RUBY_MOST_INDEX),
 					 (void *)address))
 		return 0;
@@ -198,15 +198,15 @@ __noinline u32 ruby_lines(struct ruby_process *process, struct python_scratch *s
 }
 
 /* Writes what function the frame number `at` runs, unless user space has it. */
-__noinline int ruby_describe(struct ruby_process *process, struct python_scratch *scratch, u64 at)
+__noinline int ruby_describe(struct ruby_process *process, struct script_scratch *scratch, u64 at)
 {
-	struct record_python_code *code;
+	struct record_script_function *code;
 	u64 length, bytes, line;
 
 	if (!process || !scratch || !IS_INDEX(scratch->codes, at) || is_seen(ITEM(scratch->stack.frames, at).code))
 		return 0;
 	bytes = process->lines + RUBY_LINES_BYTES;
-	if (!python_read(scratch->code_bytes, bytes, PYTHON_CODE_BYTES, ITEM(scratch->codes, at)))
+	if (!script_read(scratch->code_bytes, bytes, SCRIPT_FUNCTION_BYTES, ITEM(scratch->codes, at)))
 		return 0;
 	code = &scratch->code;
 	code->key = ITEM(scratch->stack.frames, at).code;
@@ -222,9 +222,9 @@ __noinline int ruby_describe(struct ruby_process *process, struct python_scratch
 		ruby_text(process, scratch, code->name, *(u64 *)(scratch->code_bytes + RUBY_BODY_LABEL), false);
 	length = ruby_lines(process, scratch);
 	if (!length)
-		count_loss(PYTHON_CODE_CUT);
+		count_loss(SCRIPT_FUNCTION_CUT);
 	code->table_bytes = length;
-	if (IS_AT_MOST(length, DWELL_PYTHON_TABLE_BYTES))
+	if (IS_AT_MOST(length, DWELL_SCRIPT_TABLE_BYTES))
 		write_function(code, length);
 	return 0;
 }

@@ -8,18 +8,18 @@
 #ifndef DWELL_STACK_BPF_H
 #define DWELL_STACK_BPF_H
 
-#include "python_code.bpf.h"
+#include "interpreters.bpf.h"
 #include "ids.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */
 PER_CPU(struct unwind_scratch, stack)
 
 /*
- * Gives the stack in this program's buffer its key, and writes it when it is new. `python` is the hash of the Python
+ * Gives the stack in this program's buffer its key, and writes it when it is new. `script` is the hash of the script's
  * frames in their buffer, 0 when there are none. Returns the key, 0 for none. A global function, so that the verifier
  * looks at it once and not at every call.
  */
-__noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
+__noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 script)
 {
 	struct unwind_scratch *scratch = this_stack();
 	u32 count, size;
@@ -30,13 +30,13 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
 	count = scratch->stack.count;
 	if (count == 0 || count > DWELL_MAX_FRAMES)
 		return 0;
-	key = mix(mix(mix(space ^ python, tgid), scratch->hash), count << 8 | scratch->stack.end);
+	key = mix(mix(mix(space ^ script, tgid), scratch->hash), count << 8 | scratch->stack.end);
 	if (key == 0)
 		key = 1;
 	if (is_seen(key))
 		return key;
-	if (python)
-		publish_python(key, tid, tgid);
+	if (script)
+		publish_script(key, tid, tgid);
 	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(u64);
 	set_header(&scratch->stack.h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
@@ -207,9 +207,9 @@ static __always_inline struct unwind_memory *last_stack(struct task_struct *task
 }
 
 /*
- * The stack of the current thread's user code, by unwind tables, with its Python frames. `memory` is of the thread: where
+ * The stack of the current thread's user code, by unwind tables, with its frames of a script. `memory` is of the thread: where
  * it stood the last time that this program asked, so that a thread which blocks again at the same place is not walked
- * again. The same native stack may be another Python function: it is remembered with the hash of the Python frames, and
+ * again. The same native stack may be another function of a script: it is remembered with the hash of the script's frames, and
  * with the generation, so that its description is written again in the next one.
  */
 static __always_inline u64 take_user_stack(struct task_struct *task, struct thread *thread,
@@ -217,14 +217,14 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 {
 	struct unwind_scratch *scratch = this_stack();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u64 space = task->mm->start_stack, python, key, told;
+	u64 space = task->mm->start_stack, script, key, told;
 
 	if (!HAS(STACK) || !scratch)
 		return 0;
 	scratch->stack.flags = 0;
 	unwind_begin(scratch, regs);
-	python = HAS(PYTHON) ? take_python_frames(task, thread, space) : 0;
-	told = (space ^ python) + generation();
+	script = HAS(SCRIPTS) ? take_script_frames(task, thread, space) : 0;
+	told = (space ^ script) + generation();
 	key = HAS(RECALL) ? unwind_recall(scratch, memory, told) : 0;
 	if (key)
 		return key;
@@ -232,16 +232,16 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 		count_loss(USER_STACKS_EMPTY);
 		return 0;
 	}
-	if (python)
-		place_python_frames(scratch);
+	if (script)
+		place_script_frames(scratch);
 	if (scratch->stack.end != UNWIND_COMPLETE && scratch->stack.end != UNWIND_TOO_DEEP) {
 		key = copy_stack(scratch->stack.end, space);
-		if (key && python)
-			publish_python(key, tid_of(task), tgid_of(task));
+		if (key && script)
+			publish_script(key, tid_of(task), tgid_of(task));
 		if (key)
 			return key;
 	}
-	key = publish_stack(tid_of(task), tgid_of(task), space, python);
+	key = publish_stack(tid_of(task), tgid_of(task), space, script);
 	if (key)
 		unwind_remember(scratch, memory, told, key);
 	return key;

@@ -48,7 +48,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	remember_ids(child, created);
 	if (parent->tgid != child->tgid) {
 		unwind_fork(tgid_of(parent), tgid_of(child));
-		python_fork(tgid_of(parent), tgid_of(child));
+		interpreter_fork(tgid_of(parent), tgid_of(child));
 	}
 	if (!(mode & THREAD_RECORD))
 		return 0;
@@ -97,7 +97,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 		return 0;
 	unwind_forget(tgid_of(task));
 	note_urgency(task);
-	bpf_map_delete_elem(&python_processes, &tgid);
+	bpf_map_delete_elem(&interpreter_processes, &tgid);
 	thread->python_state = 0;
 	if (scope.pid_level)
 		old_tid = thread->tid;

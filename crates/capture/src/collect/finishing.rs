@@ -73,7 +73,7 @@ impl Collection<'_> {
         let lost = [
             (losses::STACK_COPIES_LOST, drained.copies_lost),
             (losses::SEEDED_STACKS_LOST, drained.seeded_stacks_lost),
-            (losses::PYTHON_FRAMES_UNREADABLE, drained.python_frames_unreadable),
+            (losses::SCRIPT_FRAMES_UNREADABLE, drained.script_frames_unreadable),
             (losses::MAPPINGS_OUT_OF_SCOPE, drained.mappings_out_of_scope()),
         ];
         for (name, count) in lost.into_iter().filter(|(_, count)| *count > 0) {

@@ -17,7 +17,7 @@ const LAST_WALKING_NS: u64 = 1_000_000_000;
 
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
 pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
-    let processes = unwinding.python().clone();
+    let processes = unwinding.interpreters().clone();
     let mut interpreters: HashMap<u32, Option<Interpreter<'_>>> = HashMap::new();
     for record in std::mem::take(&mut drained.waiting) {
         // Before it is asked whether the thread still stands there.

@@ -39,8 +39,8 @@ pub struct EventSink {
     pub copies: Vec<StackCopy>,
     pub copies_lost: u64,
     pub seeded_stacks_lost: u64,
-    /// Stacks of threads that waited already, whose Python frames could not be read to the end.
-    pub python_frames_unreadable: u64,
+    /// Stacks of threads that waited already, whose frames of a script could not be read to the end.
+    pub script_frames_unreadable: u64,
     /// Of all CPUs, with their times.
     pub news: Vec<(u64, News)>,
     /// Processes that ended, or run another program, and when.
@@ -76,7 +76,7 @@ impl EventSink {
             copies: Vec::new(),
             copies_lost: 0,
             seeded_stacks_lost: 0,
-            python_frames_unreadable: 0,
+            script_frames_unreadable: 0,
             news: Vec::new(),
             ended_programs: Vec::new(),
             programs: Vec::new(),
@@ -153,13 +153,13 @@ impl EventSink {
 
     /// Writes the Python frames of such a stack.
     pub fn walked_python(&mut self, python: &PythonStack) {
-        self.python_frames_unreadable += u64::from(python.is_unreadable);
+        self.script_frames_unreadable += u64::from(python.is_unreadable);
         if python.frames.is_empty() {
             return;
         }
         let meta = self.recorder.meta();
-        python.functions.iter().for_each(|(code, table)| meta.python_code(*code, table));
-        meta.python_stack(python.header, &python.frames);
+        python.functions.iter().for_each(|(code, table)| meta.script_function(*code, table));
+        meta.script_stack(python.header, &python.frames);
     }
 
     /// Takes the registers of a thread, whose stack is walked later.

@@ -6,7 +6,7 @@ use std::path::Path;
 use libbpf_rs::MapHandle;
 
 use crate::error::{Error, Result};
-use crate::stacks::unwinding::{Python, Unwinding};
+use crate::stacks::unwinding::{InterpreterMaps, Unwinding};
 
 /// The writing end of the unwind tables in the `shared` maps, with those of `program`: the kernel waits some 10 ms for each map of
 /// their words.
@@ -15,8 +15,9 @@ pub fn unwinding(shared: &HashMap<String, MapHandle>, program: Option<&Path>) ->
         let map = shared.get(name).ok_or_else(|| Error::unsupported(format!("no map {name}")))?;
         MapHandle::try_from(map).map_err(|source| Error::Bpf { what: format!("opening map {name}"), source })
     };
-    let python = Python { processes: map("python_processes")?, in_use: map("python_in_use")? };
-    let mut unwinding = Unwinding::new(map("unwind_processes")?, map("unwind_words")?, python);
+    let interpreters =
+        InterpreterMaps { processes: map("interpreter_processes")?, in_use: map("interpreters_in_use")? };
+    let mut unwinding = Unwinding::new(map("unwind_processes")?, map("unwind_words")?, interpreters);
     program.map_or(Ok(()), |program| unwinding.prepare(program))?;
     Ok(unwinding)
 }

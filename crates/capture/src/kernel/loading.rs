@@ -219,7 +219,7 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &S
 
 /// Maps of the hook that samples. Before Linux 6.1 the programs of perf events may use those only whose memory is there
 /// from the begin (`check_map_prog_compatibility`, kernel/bpf/verifier.c).
-const SAMPLED: [&str; 2] = ["unwind_processes", "python_processes"];
+const SAMPLED: [&str; 2] = ["unwind_processes", "interpreter_processes"];
 
 /// The map of the events that are counted: each on each CPU.
 const EVENTS: &str = "counted_events";

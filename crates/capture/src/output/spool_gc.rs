@@ -1,5 +1,5 @@
 //! What a bounded recording forgets beside old events: threads and processes that ended before all events that are kept, with
-//! their names, programs, mappings and stacks; and descriptions of stacks, objects and Python functions that no kept event needs.
+//! their names, programs, mappings and stacks; and descriptions of stacks, objects and functions of scripts that no kept event needs.
 //!
 //! The kernel side describes each of the latter once, for all processes, until it is told to describe everything anew. A keep
 //! time later all events that are left are of after that, and what was described before can go.
@@ -83,7 +83,7 @@ struct LifeSpans {
     processes: HashMap<u32, Vec<LifeSpan>>,
     /// Where threads were created that are kept.
     stacks: HashSet<u64>,
-    /// The Python functions of these stacks.
+    /// The functions of scripts in these stacks.
     functions: HashSet<u64>,
 }
 
@@ -143,7 +143,7 @@ impl LifeSpans {
 
     /// After `close`.
     fn note_functions(&mut self, record: &Record<'_>) {
-        if let Record::PythonStack(stack, frames) = record
+        if let Record::ScriptStack(stack, frames) = record
             && self.stacks.contains(&stack.key)
         {
             self.functions.extend(frames.iter().map(|frame| frame.code));
@@ -172,13 +172,13 @@ impl LifeSpans {
             Record::Stack(stack, _) => {
                 (described(&stack.h) && process(stack.tgid, &stack.h)) || self.stacks.contains(&stack.key)
             }
-            Record::PythonStack(stack, _) => {
+            Record::ScriptStack(stack, _) => {
                 let lives = self.threads.get(&stack.h.tid).map_or(&[][..], Vec::as_slice);
                 let life = lives.iter().rev().find(|life| life.begin_ns <= stack.h.time_ns);
                 let lives_on = life.is_none_or(|life| process(life.tgid, &stack.h));
                 (described(&stack.h) && lives_on) || self.stacks.contains(&stack.key)
             }
-            Record::PythonCode(code, _) => described(&code.h) || self.functions.contains(&code.key),
+            Record::ScriptFunction(code, _) => described(&code.h) || self.functions.contains(&code.key),
             Record::Object(object) => described(&object.h),
             Record::Members(members, _) => described(&members.h),
             Record::FiberNew(fiber) => described(&fiber.h),
@@ -193,7 +193,7 @@ mod tests {
     use bytemuck::{Zeroable, bytes_of};
     use dwell_store::raw::RecordBuffer;
     use dwell_store::raw::wire::{
-        FiberStateRecord, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, StackHeader,
+        FiberStateRecord, ObjectRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, StackHeader,
         ThreadExitRecord, ThreadNewRecord, kind,
     };
 
@@ -228,8 +228,8 @@ mod tests {
                 Record::Stack(stack, _) => format!("stack {}", stack.key),
                 Record::Object(object) => format!("object {}", object.key),
                 Record::FiberState(state) => format!("fiber {}", state.fiber),
-                Record::PythonStack(stack, _) => format!("Python stack {}", stack.key),
-                Record::PythonCode(code, _) => format!("function {}", code.key),
+                Record::ScriptStack(stack, _) => format!("script stack {}", stack.key),
+                Record::ScriptFunction(code, _) => format!("function {}", code.key),
                 other => format!("{other:?}"),
             }));
             Ok(())
@@ -287,19 +287,19 @@ mod tests {
         buffer.fixed(&ObjectRecord { h, key, ..ObjectRecord::zeroed() });
     }
 
-    fn python(buffer: &mut RecordBuffer, key: u64, time_ns: u64) {
+    fn script(buffer: &mut RecordBuffer, key: u64, time_ns: u64) {
         let code = key + 5;
-        let h = header(kind::PYTHON_CODE, size_of::<PythonCodeHeader>(), 0, time_ns);
-        buffer.fixed(&PythonCodeHeader { h, key: code, ..PythonCodeHeader::zeroed() });
-        let size = size_of::<PythonStackHeader>() + size_of::<PythonFrame>();
-        let h = header(kind::PYTHON_STACK, size, 7, time_ns);
-        buffer.bytes.extend_from_slice(bytes_of(&PythonStackHeader {
+        let h = header(kind::SCRIPT_FUNCTION, size_of::<ScriptFunctionHeader>(), 0, time_ns);
+        buffer.fixed(&ScriptFunctionHeader { h, key: code, ..ScriptFunctionHeader::zeroed() });
+        let size = size_of::<ScriptStackHeader>() + size_of::<ScriptFrame>();
+        let h = header(kind::SCRIPT_STACK, size, 7, time_ns);
+        buffer.bytes.extend_from_slice(bytes_of(&ScriptStackHeader {
             h,
             key,
             count: 1,
-            ..PythonStackHeader::zeroed()
+            ..ScriptStackHeader::zeroed()
         }));
-        buffer.bytes.extend_from_slice(bytes_of(&PythonFrame { code, ..PythonFrame::zeroed() }));
+        buffer.bytes.extend_from_slice(bytes_of(&ScriptFrame { code, ..ScriptFrame::zeroed() }));
     }
 
     #[test]
@@ -310,18 +310,18 @@ mod tests {
         let mut buffer = RecordBuffer::default();
         born(&mut buffer, 7, 7, 10); // created at stack 1010, lives on
         stack(&mut buffer, 1010, 6, 9);
-        python(&mut buffer, 1010, 9);
+        script(&mut buffer, 1010, 9);
         for time_ns in [20, 60] {
             stack(&mut buffer, 71, 7, time_ns);
-            python(&mut buffer, 71, time_ns);
+            script(&mut buffer, 71, time_ns);
             object(&mut buffer, 72, time_ns);
             fiber(&mut buffer, 7, time_ns);
         }
         object(&mut buffer, 73, 21);
         writer.append(&buffer.bytes, 0, 60).expect("written");
         forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 50 }).expect("rewritten");
-        let of_creator = ["7 of 7 since 10", "stack 1010", "function 1015", "Python stack 1010"];
-        let told_again = ["stack 71", "function 76", "Python stack 71", "object 72", "fiber 1"];
+        let of_creator = ["7 of 7 since 10", "stack 1010", "function 1015", "script stack 1010"];
+        let told_again = ["stack 71", "function 76", "script stack 71", "object 72", "fiber 1"];
         assert_eq!(left(&folder), [&of_creator[..], &told_again].concat());
     }
 }

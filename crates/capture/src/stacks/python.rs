@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dwell_v8::HeapMemory as _;
 use dwell_wire::{
-    Char, MAX_FRAMES, PYTHON_BY_COUNT, PYTHON_CUT, PYTHON_TABLE_BYTES, PYTHON_TEXT_BYTES, PythonCodeHeader,
-    PythonFrame, PythonProcess, PythonStackHeader, RecordHeader, RegistersRecord, python_style,
+    Char, MAX_FRAMES, PythonProcess, RecordHeader, RegistersRecord, SCRIPT_BY_COUNT, SCRIPT_CUT, SCRIPT_TABLE_BYTES,
+    SCRIPT_TEXT_BYTES, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, interpreter_style,
 };
 
 use crate::programs::memory::ProcessMemory;
@@ -28,11 +28,11 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The Python frames of a thread.
 pub struct PythonStack {
     /// Of the native stack of the same key.
-    pub header: PythonStackHeader,
+    pub header: ScriptStackHeader,
     /// Leaf first.
-    pub frames: Vec<PythonFrame>,
+    pub frames: Vec<ScriptFrame>,
     /// The functions that they run and no stack of the same interpreter had before, each with its line table.
-    pub functions: Vec<(PythonCodeHeader, Vec<u8>)>,
+    pub functions: Vec<(ScriptFunctionHeader, Vec<u8>)>,
     /// Whether a frame or a function could not be read: the frames behind it are missing.
     pub is_unreadable: bool,
 }
@@ -51,7 +51,7 @@ pub struct Interpreter<'p> {
 impl<'p> Interpreter<'p> {
     /// That of the process of thread `tid`, with the states of its threads as they are now.
     pub fn of(tid: u32, process: &'p PythonProcess) -> Option<Self> {
-        if process.style >= python_style::PHP {
+        if process.style >= interpreter_style::PHP {
             return None;
         }
         let memory = ProcessMemory::of(tid)?;
@@ -91,7 +91,7 @@ impl<'p> Interpreter<'p> {
         };
         let frame = states.cloned()?.into_iter().find_map(|state| self.current_frame(state))?;
         let mut stack = PythonStack {
-            header: PythonStackHeader { h: record.h, key: record.key, ..bytemuck::Zeroable::zeroed() },
+            header: ScriptStackHeader { h: record.h, key: record.key, ..bytemuck::Zeroable::zeroed() },
             frames: Vec::new(),
             functions: Vec::new(),
             is_unreadable: false,
@@ -118,30 +118,30 @@ impl<'p> Interpreter<'p> {
                 break;
             };
             let owner = bytes.get(process.frame_owner as usize).copied().unwrap_or(0);
-            if process.style == python_style::SHIM && owner >= OWNED_BY_C {
+            if process.style == interpreter_style::SHIM && owner >= OWNED_BY_C {
                 segment += 1;
             } else if stack.frames.len() == MAX_FRAMES {
                 break;
             } else {
-                let is_one_by_one = process.style == python_style::FRAME_OBJECTS;
+                let is_one_by_one = process.style == interpreter_style::FRAME_OBJECTS;
                 let number = if is_one_by_one { stack.frames.len() as u16 } else { segment };
                 let Some(found) = self.frame(&bytes, number, h, stack) else {
                     stack.is_unreadable = true;
                     break;
                 };
                 stack.frames.push(found);
-                segment += u16::from(process.style == python_style::ENTRY_MARK && owner != 0);
+                segment += u16::from(process.style == interpreter_style::ENTRY_MARK && owner != 0);
             }
             match word(&bytes, process.frame_previous) {
                 0 => return,
                 caller => frame = caller,
             }
         }
-        stack.header.flags = PYTHON_CUT;
+        stack.header.flags = SCRIPT_CUT;
     }
 
     /// The frame in `bytes`; its function is described once.
-    fn frame(&mut self, bytes: &[u8], segment: u16, h: RecordHeader, stack: &mut PythonStack) -> Option<PythonFrame> {
+    fn frame(&mut self, bytes: &[u8], segment: u16, h: RecordHeader, stack: &mut PythonStack) -> Option<ScriptFrame> {
         let process = self.process;
         let code = word(bytes, process.frame_code) & !7;
         let object = self.bytes(code, process.code_bytes as usize)?;
@@ -162,7 +162,7 @@ impl<'p> Interpreter<'p> {
             let function = self.function(&object, key, h);
             stack.functions.push(function);
         }
-        Some(PythonFrame { code: key, instruction, native: PYTHON_BY_COUNT, segment })
+        Some(ScriptFrame { code: key, instruction, native: SCRIPT_BY_COUNT, segment })
     }
 
     /// Where the instructions begin that the frame runs.
@@ -178,9 +178,9 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    fn function(&mut self, object: &[u8], key: u64, h: RecordHeader) -> (PythonCodeHeader, Vec<u8>) {
+    fn function(&mut self, object: &[u8], key: u64, h: RecordHeader) -> (ScriptFunctionHeader, Vec<u8>) {
         let process = self.process;
-        let mut code = PythonCodeHeader {
+        let mut code = ScriptFunctionHeader {
             h,
             key,
             first_line: word(object, process.code_line) as u32,
@@ -192,13 +192,13 @@ impl<'p> Interpreter<'p> {
         let table = word(object, process.code_table);
         let length = self.pointer(table, process.bytes_length).filter(|length| *length <= MOST_BYTES).unwrap_or(0);
         code.table_bytes = length as u32;
-        let present = (length as usize).min(PYTHON_TABLE_BYTES);
+        let present = (length as usize).min(SCRIPT_TABLE_BYTES);
         let bytes = self.bytes(table.wrapping_add(u64::from(process.bytes_data)), present);
         (code, bytes.unwrap_or_default())
     }
 
     /// A text's characters into `to`: the end of a longer one if `tail`. Gives how many bytes they are, and those of a character.
-    fn text(&mut self, address: u64, tail: bool, to: &mut [Char; PYTHON_TEXT_BYTES]) -> (u16, u8) {
+    fn text(&mut self, address: u64, tail: bool, to: &mut [Char; SCRIPT_TEXT_BYTES]) -> (u16, u8) {
         let process = self.process;
         let head = self.bytes(address, TEXT_HEAD_BYTES).unwrap_or_default();
         let (length, state) = (word(&head, process.text_length), word(&head, process.text_state));
@@ -209,7 +209,7 @@ impl<'p> Interpreter<'p> {
             return (0, 1);
         }
         let whole = (length * width) as usize;
-        let present = whole.min(PYTHON_TEXT_BYTES);
+        let present = whole.min(SCRIPT_TEXT_BYTES);
         let skip = if tail { whole - present } else { 0 };
         let data = if state >> 4 & 1 != 0 { process.text_ascii } else { process.text_compact };
         let Some(bytes) = self.bytes(address.wrapping_add(u64::from(data) + skip as u64), present) else {
@@ -252,7 +252,7 @@ mod tests {
             runtime: at(0),
             code_type: at(255),
             version: 12,
-            style: python_style::SHIM,
+            style: interpreter_style::SHIM,
             interpreters: 8,
             interpreter_next: 0,
             interpreter_threads: 8,
@@ -340,7 +340,7 @@ mod tests {
         let process = layout(&memory);
         let stack =
             Interpreter::of(std::process::id(), &process).expect("an interpreter").stack(&record()).expect("a stack");
-        assert_eq!((stack.frames.len(), stack.is_unreadable, stack.header.flags), (0, true, PYTHON_CUT));
+        assert_eq!((stack.frames.len(), stack.is_unreadable, stack.header.flags), (0, true, SCRIPT_CUT));
     }
 
     proptest! {

@@ -26,17 +26,17 @@ const SHARD_WORDS: usize = 1 << UNWIND_SHARD_SHIFT;
 const AT_ONCE_BYTES: u64 = 2 << 20;
 
 /// The maps of processes that run CPython: what is known of each, and whether there is any.
-pub struct Python {
-    /// `python_processes`.
+pub struct InterpreterMaps {
+    /// `interpreter_processes`.
     pub processes: MapHandle,
-    /// `python_in_use`.
+    /// `interpreters_in_use`.
     pub in_use: MapHandle,
 }
 
 /// The BPF maps that tables are written to.
 struct Maps {
     processes: MapHandle,
-    python: Python,
+    interpreters: InterpreterMaps,
     words: MapHandle,
 }
 
@@ -46,8 +46,8 @@ pub struct Unwinding {
     /// None where all stacks are walked in user space.
     maps: Option<Maps>,
     shards: HashMap<u32, Shard>,
-    /// What is known of each process that runs CPython.
-    python: HashMap<u32, PythonProcess>,
+    /// What is known of each process that runs an interpreter.
+    interpreters: HashMap<u32, PythonProcess>,
     /// Processes that had no room in a map.
     refused: u64,
     waiting: Vec<UnwindMapping>,
@@ -55,8 +55,8 @@ pub struct Unwinding {
 
 impl Unwinding {
     /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
-    pub fn new(processes: MapHandle, words: MapHandle, python: Python) -> Self {
-        Self { maps: Some(Maps { processes, python, words }), ..Self::in_user_space() }
+    pub fn new(processes: MapHandle, words: MapHandle, interpreters: InterpreterMaps) -> Self {
+        Self { maps: Some(Maps { processes, interpreters, words }), ..Self::in_user_space() }
     }
 
     /// Without tables yet, and for nobody but us.
@@ -65,7 +65,7 @@ impl Unwinding {
             registry: Registry::new(UNWIND_SHARDS * SHARD_WORDS as u32),
             maps: None,
             shards: HashMap::new(),
-            python: HashMap::new(),
+            interpreters: HashMap::new(),
             refused: 0,
             waiting: Vec::new(),
         }
@@ -197,33 +197,33 @@ impl Unwinding {
                     let written = maps.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
                     self.refused += u64::from(written.is_err());
                 }
-                Update::Python { tgid, value } => self.write_python(tgid, &value)?,
+                Update::Interpreter { tgid, value } => self.write_interpreter(tgid, &value)?,
                 Update::Forget { tgid } => self.forget(tgid).map_err(failed)?,
             }
         }
         Ok(())
     }
 
-    /// What is known of each process that runs CPython.
-    pub fn python(&self) -> &HashMap<u32, PythonProcess> {
-        &self.python
+    /// What is known of each process that runs an interpreter.
+    pub fn interpreters(&self) -> &HashMap<u32, PythonProcess> {
+        &self.interpreters
     }
 
-    fn write_python(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
+    fn write_interpreter(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
         let failed = |source| Error::Bpf { what: "describing an interpreter".into(), source };
         if let Ok(process) = bytemuck::try_pod_read_unaligned(value) {
-            self.python.insert(tgid, process);
+            self.interpreters.insert(tgid, process);
         }
-        let Some(Maps { python, .. }) = &self.maps else { return Ok(()) };
-        // A full map means that this process has no Python frames, no more.
-        let written = python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
+        let Some(Maps { interpreters, .. }) = &self.maps else { return Ok(()) };
+        // A full map means that this process has no frames of scripts, no more.
+        let written = interpreters.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
         self.refused += u64::from(written.is_err());
-        python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
+        interpreters.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
     }
 
     fn forget(&mut self, tgid: u32) -> libbpf_rs::Result<()> {
-        self.python.remove(&tgid);
-        let maps = self.maps.iter().flat_map(|maps| [&maps.processes, &maps.python.processes]);
+        self.interpreters.remove(&tgid);
+        let maps = self.maps.iter().flat_map(|maps| [&maps.processes, &maps.interpreters.processes]);
         for map in maps {
             match map.delete(&tgid.to_ne_bytes()) {
                 Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => return Err(error),

@@ -53,7 +53,7 @@ fn named_by_an_enemy() -> Trace {
         inlined: false,
         kernel: false,
         after_call: true,
-        python: false,
+        script: false,
     });
     trace.stacks.push(StackRow { parent: StackId::NONE, frame: FrameId::from_raw(0), end: 255 });
     let thread = ThreadId::from_raw(0);

@@ -218,7 +218,7 @@ fn large_results_are_read() -> Result<()> {
             inlined: false,
             kernel: false,
             after_call: true,
-            python: false,
+            script: false,
         });
     }
     let text: usize = trace.frames.function.iter().map(String::len).sum();

@@ -146,7 +146,7 @@ struct PythonFrame {
 /// The Python frames of `stack`, root first.
 fn python_frames(trace: &Trace, stack: StackId) -> Vec<PythonFrame> {
     let chain = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get());
-    let frames = chain.filter_map(|row| trace.stacks.frame[row].get()).filter(|&frame| trace.frames.python[frame]);
+    let frames = chain.filter_map(|row| trace.stacks.frame[row].get()).filter(|&frame| trace.frames.script[frame]);
     let mut frames: Vec<PythonFrame> = frames
         .map(|frame| PythonFrame {
             function: trace.frames.function[frame].clone(),

@@ -24,7 +24,7 @@ struct Expected {
 fn calls(trace: &Trace, stack: StackId, file: &str) -> String {
     let chain = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get());
     let frames = chain.filter_map(|row| trace.stacks.frame[row].get());
-    let own = frames.filter(|&frame| trace.frames.python[frame] && trace.frames.file[frame] == file);
+    let own = frames.filter(|&frame| trace.frames.script[frame] && trace.frames.file[frame] == file);
     let mut shown: Vec<String> =
         own.map(|frame| format!("{}:{}", trace.frames.function[frame], trace.frames.line[frame])).collect();
     shown.reverse();

@@ -125,7 +125,7 @@ impl<'f, 't> Interning<'f, 't> {
         self.frames.insert(row, iid);
         let mut frame = InternedFrame { iid, function_name_id, mapping_id, ..InternedFrame::default() };
         if let Some(row) = row {
-            frame.rel_pc = if frames.python[row] { 0 } else { frames.offset[row] };
+            frame.rel_pc = if frames.script[row] { 0 } else { frames.offset[row] };
             frame.line_number = frames.line[row];
             if !frames.file[row].is_empty() {
                 frame.source_path_iid = bytes_row(&mut self.paths, &mut self.news.source_paths, &frames.file[row]);

@@ -120,7 +120,7 @@ fn is_inlined_at(trace: &Trace, inner: usize, outer: usize) -> bool {
 
 /// The address in the module, of a call that of its last byte, as pprof has it; 0 for Python, whose functions have none.
 fn address(trace: &Trace, frame: usize) -> u64 {
-    if trace.frames.python[frame] {
+    if trace.frames.script[frame] {
         return 0;
     }
     trace.frames.offset[frame].saturating_sub(u64::from(trace.frames.after_call[frame]))

@@ -47,7 +47,7 @@ fn with() -> String {
   select frames.row_id as id, frames.function as function,
     case when file = '' then null when line = 0 then file else file || ':' || line end as place,
     not (kernel or coalesce(is_system, false)) as is_user,
-    (python and (file = '' or {frozen} or {script_libraries}))
+    (script and (file = '' or {frozen} or {script_libraries}))
       or coalesce(is_interpreter, false) or {sources} or {names} as is_standard
   from raw.frames as frames left join system_modules on system_modules.id = frames.module
 ), ends as (

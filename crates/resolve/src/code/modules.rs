@@ -155,8 +155,8 @@ impl Modules {
         self.intern(&format!("[jit] {process}"), &[], String::new())
     }
 
-    /// The module of a file of Python functions.
-    pub fn of_python(&mut self, path: &str) -> u32 {
+    /// The module of a file of functions of scripts.
+    pub fn of_scripts(&mut self, path: &str) -> u32 {
         self.intern(path, &[], String::new())
     }
 

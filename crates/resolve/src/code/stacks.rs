@@ -10,7 +10,7 @@ use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, S
 
 use crate::code::function::Function;
 use crate::code::modules::{KERNEL, Modules};
-use crate::code::python::{self, Functions, Merger};
+use crate::code::scripts::{self, Functions, Merger};
 use crate::code::sites::{Site, Sites};
 use crate::code::symbols::Answer;
 use crate::hash::FastMap;
@@ -58,7 +58,7 @@ pub fn build_stacks(
         .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
         .collect();
     let tracing = tracing_sites(sites, &woven.frames, &chains);
-    let mut merger = Merger::new(names.python);
+    let mut merger = Merger::new(names.scripts);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
@@ -108,8 +108,8 @@ fn user_frames(
     (merger, frames): (&mut Merger<'_>, &mut Frames),
 ) -> (Vec<FrameId>, u8) {
     let native: Vec<&[FrameId]> = sites.of(key).iter().map(|&site| chains[site as usize].as_slice()).collect();
-    match (meta.stack(key), meta.python_stack(key)) {
-        (Some(stack), Some(python)) => (merger.merge(stack, python, &native, frames), python::end_of(stack, python)),
+    match (meta.stack(key), meta.script_stack(key)) {
+        (Some(stack), Some(script)) => (merger.merge(stack, script, &native, frames), scripts::end_of(stack, script)),
         (stack, _) => {
             (native.iter().rev().flat_map(|chain| chain.iter().copied()).collect(), stack.map_or(0, |s| s.end))
         }
@@ -126,12 +126,12 @@ fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec
     chains.iter().enumerate().map(|(number, chain)| kernel(number) && chain.iter().any(traces)).collect()
 }
 
-/// The functions found for each site, and those of Python.
+/// The functions found for each site, and those of scripts.
 pub struct SiteFunctions<'a> {
     by_site: HashMap<usize, &'a [Function]>,
     /// Where functions without a name begin.
     starts: HashMap<usize, u64>,
-    python: &'a Functions,
+    scripts: &'a Functions,
 }
 
 impl<'a> SiteFunctions<'a> {
@@ -141,7 +141,7 @@ impl<'a> SiteFunctions<'a> {
     }
 
     /// `requests` holds, for each answer, the numbers of the sites that were asked for.
-    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], python: &'a Functions) -> Self {
+    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], scripts: &'a Functions) -> Self {
         let pairs = || requests.iter().zip(answers);
         let starts = pairs().flat_map(|(sites, answer)| {
             sites.iter().zip(&answer.starts).filter_map(|(&site, start)| Some((site as usize, (*start)?)))
@@ -149,7 +149,7 @@ impl<'a> SiteFunctions<'a> {
         let by_site = pairs().flat_map(|(sites, answer)| {
             sites.iter().zip(&answer.code).map(|(&site, functions)| (site as usize, functions.as_slice()))
         });
-        Self { by_site: by_site.collect(), starts: starts.collect(), python }
+        Self { by_site: by_site.collect(), starts: starts.collect(), scripts }
     }
 }
 
@@ -167,7 +167,7 @@ fn frames(table: &mut Frames, modules: &Modules, names: &SiteFunctions<'_>, numb
         inlined,
         kernel,
         after_call: !site.exact,
-        python: false,
+        script: false,
     };
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {

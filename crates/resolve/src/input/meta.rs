@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
     DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader,
-    ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord, STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
+    ObjectRecord, RequestRecord, STACK_KERNEL, ScriptFrame, ScriptFunctionHeader, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -47,12 +47,12 @@ impl RawStack {
     }
 }
 
-/// The Python frames of a stack as recorded.
+/// The frames of a script in a stack as recorded.
 #[derive(Clone, Debug)]
-pub struct PythonStack {
+pub struct ScriptStack {
     /// Leaf first.
-    pub frames: Box<[PythonFrame]>,
-    /// `PYTHON_CUT`.
+    pub frames: Box<[ScriptFrame]>,
+    /// `SCRIPT_CUT`.
     pub flags: u16,
 }
 
@@ -81,8 +81,8 @@ pub struct Meta {
     frames: Vec<u64>,
     objects: FastMap<u64, Vec<ObjectRecord>>,
     members: FastMap<u64, String>,
-    python_stacks: FastMap<u64, PythonStack>,
-    python_functions: FastMap<u64, (PythonCodeHeader, Box<[u8]>)>,
+    script_stacks: FastMap<u64, ScriptStack>,
+    script_functions: FastMap<u64, (ScriptFunctionHeader, Box<[u8]>)>,
     /// Mappings, in the order of the stream.
     pub maps: Vec<RawMap>,
     /// Process, time and arguments.
@@ -120,14 +120,14 @@ impl Meta {
         &self.frames[stack.first..stack.first + stack.count]
     }
 
-    /// The Python frames of the stack of `key`.
-    pub fn python_stack(&self, key: u64) -> Option<&PythonStack> {
-        self.python_stacks.get(&key)
+    /// The frames of a script in the stack of `key`.
+    pub fn script_stack(&self, key: u64) -> Option<&ScriptStack> {
+        self.script_stacks.get(&key)
     }
 
-    /// Every Python function by its key: its description and what there is of its line table.
-    pub fn python_functions(&self) -> impl Iterator<Item = (&u64, &(PythonCodeHeader, Box<[u8]>))> {
-        self.python_functions.iter()
+    /// Every function of a script by its key: its description and what there is of its line table.
+    pub fn script_functions(&self) -> impl Iterator<Item = (&u64, &(ScriptFunctionHeader, Box<[u8]>))> {
+        self.script_functions.iter()
     }
 
     /// What object key `key` stood for at `time_ns`: the latest description until then, or the first.
@@ -167,12 +167,12 @@ impl Meta {
                 self.itt.events(&header, bytes, &mut |said| happens(Event::Annotation(said)));
             }
             Record::Stack(header, frames) => self.take_stack(header, &frames),
-            Record::PythonStack(header, frames) => {
-                let stack = || PythonStack { frames: frames.into(), flags: header.flags };
-                self.python_stacks.entry(header.key).or_insert_with(stack);
+            Record::ScriptStack(header, frames) => {
+                let stack = || ScriptStack { frames: frames.into(), flags: header.flags };
+                self.script_stacks.entry(header.key).or_insert_with(stack);
             }
-            Record::PythonCode(header, table) => {
-                self.python_functions.entry(header.key).or_insert_with(|| (*header, table.into()));
+            Record::ScriptFunction(header, table) => {
+                self.script_functions.entry(header.key).or_insert_with(|| (*header, table.into()));
             }
             Record::Object(record) => self.take_object(*record),
             Record::Map(header, path) => self.maps.push(RawMap { header, path: path.into() }),

@@ -20,7 +20,7 @@ use crate::code::function::DataSymbol;
 use crate::code::jit::{self, Jit};
 use crate::code::mappings::Mappings;
 use crate::code::modules::{Modules, Places, Problem};
-use crate::code::python::Functions;
+use crate::code::scripts::Functions;
 use crate::code::sites::{Site, Sites, place_in};
 use crate::code::stacks::{SiteFunctions, StackTable, build_stacks};
 use crate::code::symbol_reader::Depth;
@@ -74,7 +74,7 @@ pub fn name(
     let places = Places { search_dirs: &options.search_dirs, modules: kept.as_ref(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places, &mut Access::of(options.reader));
     modules.name_after_links(raw.replay.lives.programs());
-    let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
+    let scripts = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
     let mut jit = Jit::load(kept.as_ref(), &raw.replay.lives, &mut modules, &relative);
     for told in told_code {
         jit.add_told(told, &raw.replay.lives, &mut modules, &relative);
@@ -97,7 +97,7 @@ pub fn name(
         let elsewhere = Elsewhere { debug_dirs: &options.search_dirs, kernel: &options.kernel };
         symbolize(&plan.requests, depth, elsewhere, progress)
     };
-    let names = SiteFunctions::new(&plan.sites, &answers, &python);
+    let names = SiteFunctions::new(&plan.sites, &answers, &scripts);
     let woven = build_stacks(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let objects = name_objects(raw, &woven, &modules, &symbols);
@@ -200,7 +200,8 @@ fn listing_tables(
     let launched = !manifest.command.is_empty() && manifest.target_pids.is_empty();
     let as_reader = launched && !manifest.options.iter().any(|option| option.starts_with("--user"));
     let origin = if as_reader { Origin { namer: reader, ..Origin::unknown() } } else { Origin::unknown() };
-    let interpreted = frames.file.iter().zip(&frames.python).filter(|(file, python)| **python && !file.is_empty());
+    let interpreted =
+        frames.file.iter().zip(&frames.script).filter(|(file, is_script)| **is_script && !file.is_empty());
     files.add(&mut tables.sources, interpreted.map(|(file, _)| file.as_str()), &origin);
     tables
 }

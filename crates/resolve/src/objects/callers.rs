@@ -60,7 +60,7 @@ impl<'a> StackFrames<'a> {
 
     fn caller(self, frame: usize) -> Caller<'a> {
         let module = self.modules.get(self.frames.module[frame].raw());
-        if self.frames.python[frame] {
+        if self.frames.script[frame] {
             // A Python function is called as it likes: its file alone tells whose it is.
             return match module {
                 Some(module) if is_python_library(&module.path) => {
@@ -96,7 +96,7 @@ impl<'a> StackFrames<'a> {
             function != JAVA_INTERPRETER && !nameless.iter().any(|name| function.starts_with(name))
         };
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
-        let interpreted = |frame: &usize| self.frames.python[*frame] && self.caller(*frame).module != PYTHON_THREADING;
+        let interpreted = |frame: &usize| self.frames.script[*frame] && self.caller(*frame).module != PYTHON_THREADING;
         let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
         let frames = || self.user(stack);
         // Right below code without names: what it called.
@@ -111,7 +111,7 @@ impl<'a> StackFrames<'a> {
     /// condition, an event or a queue: as of the waits in which Dwell finds threads when it attaches.
     pub fn is_python_lock_alone(self, stack: StackId) -> bool {
         let is_lock = |frame: usize| self.frames.function[frame].starts_with(PYTHON_LOCK);
-        self.user(stack).any(is_lock) && !self.user(stack).any(|frame| self.frames.python[frame])
+        self.user(stack).any(is_lock) && !self.user(stack).any(|frame| self.frames.script[frame])
     }
 
     /// A hash of the place of a wait that is the same in every run of the same files.

@@ -4,8 +4,8 @@ use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
     CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord, FiberStateRecord,
-    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, ProbeHitRecord, PythonCodeHeader, PythonFrame,
-    PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord,
+    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, ProbeHitRecord, RecordHeader, RequestRecord,
+    SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, ShortDelay, SocketPeerRecord, SocketRecord,
     SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
     TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
 };
@@ -18,10 +18,10 @@ pub enum Record<'a> {
     Sample(SampleRecord),
     /// Frames leaf first.
     Stack(StackHeader, Vec<u64>),
-    /// Python frames leaf first.
-    PythonStack(PythonStackHeader, Vec<PythonFrame>),
-    /// A Python function and what there is of its line table.
-    PythonCode(Box<PythonCodeHeader>, &'a [u8]),
+    /// Frames of a script, leaf first.
+    ScriptStack(ScriptStackHeader, Vec<ScriptFrame>),
+    /// A function of a script and what there is of its line table.
+    ScriptFunction(Box<ScriptFunctionHeader>, &'a [u8]),
     Object(Box<ObjectRecord>),
     ThreadNew(ThreadNewRecord),
     ThreadName(ThreadNameRecord),
@@ -118,17 +118,17 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
             let frames = body.get(size_of::<StackHeader>()..)?;
             Record::Stack(stack, numbers(frames, u32::from(stack.count)))
         }
-        kind::PYTHON_STACK => {
-            let stack: PythonStackHeader = prefix(body)?;
-            let frames = body.get(size_of::<PythonStackHeader>()..)?.chunks_exact(size_of::<PythonFrame>());
+        kind::SCRIPT_STACK => {
+            let stack: ScriptStackHeader = prefix(body)?;
+            let frames = body.get(size_of::<ScriptStackHeader>()..)?.chunks_exact(size_of::<ScriptFrame>());
             let frames = frames.take(usize::from(stack.count));
-            Record::PythonStack(stack, frames.map(pod_read_unaligned).collect())
+            Record::ScriptStack(stack, frames.map(pod_read_unaligned).collect())
         }
-        kind::PYTHON_CODE => {
-            let code: PythonCodeHeader = prefix(body)?;
-            let table = body.get(size_of::<PythonCodeHeader>()..)?;
+        kind::SCRIPT_FUNCTION => {
+            let code: ScriptFunctionHeader = prefix(body)?;
+            let table = body.get(size_of::<ScriptFunctionHeader>()..)?;
             let present = table.len().min(code.table_bytes as usize);
-            Record::PythonCode(Box::new(code), &table[..present])
+            Record::ScriptFunction(Box::new(code), &table[..present])
         }
         kind::OBJECT => Record::Object(Box::new(prefix(body)?)),
         kind::THREAD_NEW => Record::ThreadNew(prefix(body)?),
@@ -262,16 +262,16 @@ impl RecordBuffer {
         self.push(bytes_of(&stack), bytemuck::cast_slice(frames));
     }
 
-    /// The Python frames of a stack, leaf first.
-    pub fn python_stack(&mut self, mut stack: PythonStackHeader, frames: &[PythonFrame]) {
-        stack.h.kind = kind::PYTHON_STACK;
+    /// The frames of a script in a stack, leaf first.
+    pub fn script_stack(&mut self, mut stack: ScriptStackHeader, frames: &[ScriptFrame]) {
+        stack.h.kind = kind::SCRIPT_STACK;
         stack.count = frames.len() as u16;
         self.push(bytes_of(&stack), bytemuck::cast_slice(frames));
     }
 
-    /// A Python function with its line table.
-    pub fn python_code(&mut self, mut code: PythonCodeHeader, table: &[u8]) {
-        code.h.kind = kind::PYTHON_CODE;
+    /// A function of a script with its line table.
+    pub fn script_function(&mut self, mut code: ScriptFunctionHeader, table: &[u8]) {
+        code.h.kind = kind::SCRIPT_FUNCTION;
         self.push(bytes_of(&code), table);
     }
 

@@ -1,6 +1,6 @@
 //! The table of offsets that CPython carries itself, from 3.13 on.
 
-use dwell_wire::{PythonProcess, python_style};
+use dwell_wire::{PythonProcess, interpreter_style};
 
 use super::layouts::{TEXT_WIDTH_BIT, with_extents};
 
@@ -128,7 +128,7 @@ pub(super) fn self_described(bytes: &[u8], minor: u32, at: &DescribedFields) -> 
         runtime: 0,
         code_type: 0,
         version: minor,
-        style: python_style::SHIM,
+        style: interpreter_style::SHIM,
         instruction_bytes: 0,
         interpreters: offset(at.interpreters)?,
         interpreter_next: offset(at.interpreter_next)?,

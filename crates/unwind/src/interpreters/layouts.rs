@@ -1,6 +1,6 @@
 //! How the structures of CPython 3.8 to 3.12 are laid out.
 
-use dwell_wire::{PYTHON_CODE_BYTES, PYTHON_FRAME_BYTES, PythonProcess, python_style};
+use dwell_wire::{PythonProcess, SCRIPT_FRAME_BYTES, SCRIPT_FUNCTION_BYTES, interpreter_style};
 
 /// `struct { interned:2, kind:3, … }`, Include/cpython/unicodeobject.h.
 pub(super) const TEXT_WIDTH_BIT: u32 = 2;
@@ -11,7 +11,7 @@ pub(super) const V3_8: PythonProcess = PythonProcess {
     runtime: 0,
     code_type: 0,
     version: 8,
-    style: python_style::FRAME_OBJECTS,
+    style: interpreter_style::FRAME_OBJECTS,
     instruction_bytes: 1,
     interpreters: 32,
     interpreter_next: 0,
@@ -61,7 +61,7 @@ pub(super) const V3_10: PythonProcess =
 /// Include/internal/pycore_interp.h, pycore_runtime.h.
 pub(super) const V3_11: PythonProcess = PythonProcess {
     version: 11,
-    style: python_style::ENTRY_MARK,
+    style: interpreter_style::ENTRY_MARK,
     instruction_bytes: 0,
     interpreters: 40,
     interpreter_threads: 16,
@@ -86,7 +86,7 @@ pub(super) const V3_11: PythonProcess = PythonProcess {
 /// 3.12: the same files.
 pub(super) const V3_12: PythonProcess = PythonProcess {
     version: 12,
-    style: python_style::SHIM,
+    style: interpreter_style::SHIM,
     interpreter_threads: 72,
     thread_id: 136,
     cframe_frame: 0,
@@ -115,7 +115,7 @@ pub(super) fn with_extents(offsets: PythonProcess) -> Option<PythonProcess> {
     let code = [offsets.object_type, offsets.code_name, offsets.code_file, offsets.code_table, offsets.code_line];
     let end = |fields: &[u32]| fields.iter().max().map_or(0, |last| (last & !7) + 8);
     let (frame_bytes, code_bytes) = (end(&frame), end(&code));
-    let fits = frame_bytes <= PYTHON_FRAME_BYTES && code_bytes <= PYTHON_CODE_BYTES;
+    let fits = frame_bytes <= SCRIPT_FRAME_BYTES && code_bytes <= SCRIPT_FUNCTION_BYTES;
     fits.then_some(PythonProcess { frame_bytes, code_bytes, ..offsets })
 }
 
@@ -128,7 +128,7 @@ mod tests {
         for offsets in [V3_8, V3_9, V3_10, V3_11, V3_12] {
             let extents = with_extents(offsets).expect("fits");
             assert!(offsets.frame_bytes >= extents.frame_bytes && offsets.code_bytes >= extents.code_bytes);
-            assert!(offsets.frame_bytes <= PYTHON_FRAME_BYTES && offsets.code_bytes <= PYTHON_CODE_BYTES);
+            assert!(offsets.frame_bytes <= SCRIPT_FRAME_BYTES && offsets.code_bytes <= SCRIPT_FUNCTION_BYTES);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds PHP in mapped files: the command, php-fpm, and the library of Apache's module.
 
-use dwell_wire::{PhpProcess, python_style};
+use dwell_wire::{PhpProcess, interpreter_style};
 use object::ReadRef;
 
 use crate::elf::Elf;
@@ -23,7 +23,7 @@ pub(super) fn layout(version: u32, globals: u64) -> Option<PhpProcess> {
         current: globals.wrapping_add(current),
         reserved: 0,
         version,
-        style: python_style::PHP,
+        style: interpreter_style::PHP,
         function_file,
         function_line: function_file + 8,
     })
@@ -60,7 +60,7 @@ mod tests {
     fn every_layout_fits_what_is_read() {
         for version in [74, 80, 81, 82, 83, 84, 85] {
             let layout = layout(version, 0x1000).expect("a layout");
-            assert!(layout.function_line + 8 <= dwell_wire::PYTHON_CODE_BYTES && layout.current >= 0x1000 + 488);
+            assert!(layout.function_line + 8 <= dwell_wire::SCRIPT_FUNCTION_BYTES && layout.current >= 0x1000 + 488);
         }
         assert_eq!(layout(73, 0), None);
     }

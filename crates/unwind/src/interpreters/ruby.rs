@@ -1,6 +1,6 @@
 //! Finds Ruby in mapped files: its library, or a program that holds it.
 
-use dwell_wire::{RubyProcess, python_style};
+use dwell_wire::{RubyProcess, interpreter_style};
 use object::elf::{DT_NEEDED, PT_TLS, R_X86_64_DTPMOD64, SHN_UNDEF};
 use object::read::elf::{ProgramHeader as _, Rela as _, SectionHeader as _};
 use object::{LittleEndian, Object as _, ObjectSymbol as _, ReadRef};
@@ -51,7 +51,7 @@ fn of_version(version: u32) -> Option<RubyProcess> {
         33 | 34 => (56, 112, 12),
         _ => return None,
     };
-    let style = python_style::RUBY;
+    let style = interpreter_style::RUBY;
     let found = RubyProcess { version, style, frame_bytes, lines, line_bytes, ..bytemuck::Zeroable::zeroed() };
     Some(found)
 }
@@ -99,7 +99,7 @@ mod tests {
     fn every_layout_fits_what_is_read() {
         for version in 30..=34 {
             let layout = of_version(version).expect("a layout");
-            assert!(layout.lines + 32 <= dwell_wire::PYTHON_CODE_BYTES && layout.frame_bytes >= 40);
+            assert!(layout.lines + 32 <= dwell_wire::SCRIPT_FUNCTION_BYTES && layout.frame_bytes >= 40);
         }
         assert_eq!(of_version(27), None);
     }

@@ -110,7 +110,7 @@ mod tests {
                     inlined: false,
                     kernel: false,
                     after_call: false,
-                    python: false,
+                    script: false,
                 })
             })
             .to_vec();

@@ -54,7 +54,7 @@ fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
     let (table, mut is_timed, mut in_ruby) = (&trace.frames, false, false);
     for frame in frame_rows(trace, stack).filter(|frame| !table.kernel[*frame]) {
         let function = table.function[frame].as_str();
-        if table.python[frame] {
+        if table.script[frame] {
             return is_timed && in_ruby;
         }
         is_timed |= TIMED_WAITS.iter().any(|name| function.starts_with(name));

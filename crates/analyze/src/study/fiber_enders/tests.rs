@@ -55,7 +55,7 @@ fn stack(trace: &mut Trace, functions: &str) -> StackId {
             inlined: false,
             kernel: false,
             after_call: false,
-            python: false,
+            script: false,
         };
         let known = (0..trace.frames.len()).find(|&frame| trace.frames.row(frame).as_ref() == Some(&row));
         let frame = FrameId::new(known.unwrap_or_else(|| trace.frames.push(row)));

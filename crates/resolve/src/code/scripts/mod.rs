@@ -3,10 +3,10 @@
 //! It does not read the interpreter's memory: the collector does.
 
 mod functions;
-mod lines;
 mod merge;
+mod python;
 mod ruby;
 
 pub use functions::Functions;
-pub use lines::line_of;
 pub use merge::{Merger, end_of};
+pub use python::line_of;

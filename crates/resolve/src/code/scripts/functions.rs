@@ -1,10 +1,10 @@
-//! Python functions as the collector described them, and the rows of their frames.
+//! Functions of scripts as the collector described them, and the rows of their frames.
 
 use dwell_model::ModuleId;
-use dwell_store::raw::wire::{PythonCodeHeader, PythonFrame, script_language};
+use dwell_store::raw::wire::{ScriptFrame, ScriptFunctionHeader, script_language};
 use dwell_store::tables::FrameRow;
 
-use super::lines::line_of;
+use super::python::line_of;
 use super::ruby;
 use crate::code::modules::Modules;
 use crate::hash::FastMap;
@@ -13,7 +13,7 @@ use crate::input::meta::Meta;
 /// What a function is called whose record was lost.
 pub const NAMELESS: &str = "[unknown] Python function";
 
-/// A Python function.
+/// A function of a script.
 struct Function {
     module: ModuleId,
     name: String,
@@ -35,7 +35,7 @@ impl Function {
     }
 }
 
-/// All Python functions of a trace, and the rows of those of their instructions that were met.
+/// All functions of scripts in a trace, and the rows of those of their instructions that were met.
 #[derive(Default)]
 pub struct Functions {
     by_key: FastMap<u64, Function>,
@@ -44,9 +44,9 @@ pub struct Functions {
 impl Functions {
     /// The functions that `meta` describes; their files become modules.
     pub fn new(meta: &Meta, modules: &mut Modules) -> Self {
-        let function = |(&key, (header, table)): (&u64, &(PythonCodeHeader, Box<[u8]>))| {
+        let function = |(&key, (header, table)): (&u64, &(ScriptFunctionHeader, Box<[u8]>))| {
             let file = text(&header.file, header.file_bytes, header.file_kind);
-            let number = (!file.is_empty()).then(|| modules.of_python(&file));
+            let number = (!file.is_empty()).then(|| modules.of_scripts(&file));
             let function = Function {
                 module: number.map_or(ModuleId::NONE, |number| ModuleId::new(number as usize)),
                 name: name_of(header, table),
@@ -58,11 +58,11 @@ impl Functions {
             };
             (key, function)
         };
-        Self { by_key: meta.python_functions().map(function).collect() }
+        Self { by_key: meta.script_functions().map(function).collect() }
     }
 
     /// The row of a frame. Its offset tells the function by its first line, and the instruction: the same in every run.
-    pub fn row(&self, frame: &PythonFrame) -> FrameRow {
+    pub fn row(&self, frame: &ScriptFrame) -> FrameRow {
         let function = self.by_key.get(&frame.code);
         let name = function.map(|function| &function.name).filter(|name| !name.is_empty());
         let first_line = function.map_or(0, |function| function.first_line);
@@ -75,13 +75,13 @@ impl Functions {
             inlined: false,
             kernel: false,
             after_call: false,
-            python: true,
+            script: true,
         }
     }
 }
 
 /// The name of a function as its language writes it: PHP has it with its class, and none for the outermost code of a file.
-fn name_of(header: &PythonCodeHeader, table: &[u8]) -> String {
+fn name_of(header: &ScriptFunctionHeader, table: &[u8]) -> String {
     let name = text(&header.name, header.name_bytes, header.name_kind);
     if header.language != script_language::PHP {
         return name;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn functions_of_php_have_their_class() {
-        let mut header: PythonCodeHeader = bytemuck::Zeroable::zeroed();
+        let mut header: ScriptFunctionHeader = bytemuck::Zeroable::zeroed();
         header.language = script_language::PHP;
         header.file_bytes = 1;
         assert_eq!(name_of(&header, b""), "<main>");
