@@ -41,7 +41,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if root.meanwhile.is_some() => say!(ADVICE_POLLED),
-        (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| slept(root)),
+        (CauseKind::Slept, None) => {
+            of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
+        }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
@@ -94,6 +96,7 @@ fn to_holder(cause: CauseKind, kind: Contention, label: &str) -> Sentence {
         (Contention::Gil, _) => say!(ADVICE_GIL),
         (Contention::AddressSpace, _) => say!(ADVICE_ADDRESS_SPACE),
         (Contention::Once, _) => say!(ADVICE_ONCE, label = label),
+        (Contention::Connections, _) => say!(ADVICE_CONNECTIONS, label = label),
         (Contention::Turns, _) => say!(ADVICE_TURNS, label = label),
         (_, CauseKind::Slept) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         _ => say!(ADVICE_RAN_UNDER_LOCK, label = label),
@@ -171,8 +174,22 @@ fn library_lock(label: &str) -> Option<Sentence> {
 }
 
 /// What to do about a sleep: the program's own, or one for which others wait.
-fn slept(root: &RootCause) -> Sentence {
-    if root.is_of_the_end() && !root.is_for_outside() { say!(ADVICE_SLEPT) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if root.is_of_the_end() && !root.is_for_outside() {
+        return say!(ADVICE_SLEPT);
+    }
+    busy_for_outside(explanation, root).unwrap_or_else(|| say!(ADVICE_SLEPT_MEANWHILE))
+}
+
+/// What to do where threads that others ask from outside were never without work.
+fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let asked = root.chains.first().and_then(|(chain, _)| root.askers(chain).first());
+    let place =
+        asked.map_or_else(|| root.place(), |link| explanation.names.place(link.place).map(|place| place.at.clone()));
+    let role = asked.map_or(root.cause.role, |link| link.role);
+    let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
+    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    (idle < ALWAYS_BUSY).then(|| pool_advice(explanation, role, account.threads, (idle, place)))
 }
 
 /// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.
@@ -189,6 +206,7 @@ fn of_others_work(
     let lock = lock.map(|link| (names.label(link.label), names.contention(link.label, link.place)));
     match lock {
         Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
+        Some((label, Contention::Connections)) => Some(say!(ADVICE_CONNECTIONS, label = label)),
         Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
         None if lock_of_most(names, root, chains).is_none() => {
             pool(explanation, root, chains).or_else(|| few_at_a_time(explanation, root))
@@ -271,14 +289,16 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     // Of workers that sleep, the one who asks may be a loop that asks for many.
     let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
     let is_their_work = (2.0 * root.wall_ns as f64) * threads >= life_ns;
-    (account.idle_ns > 0 && stay && is_small && is_their_work).then(|| {
-        let advice = say!(
-            ADVICE_POOL,
-            threads = account.threads,
-            who = explanation.names.role(workers.role),
-            idle = Word::Share(idle),
-            place = workers.place,
-        );
-        (idle, advice)
-    })
+    (account.idle_ns > 0 && stay && is_small && is_their_work)
+        .then(|| (idle, pool_advice(explanation, workers.role, account.threads, (idle, workers.place))))
+}
+
+/// That the threads were without work for a part of their time only.
+fn pool_advice(
+    explanation: &Explanation<'_, '_>,
+    role: RoleId,
+    threads: u64,
+    (idle, place): (f64, Option<String>),
+) -> Sentence {
+    say!(ADVICE_POOL, threads = threads, who = explanation.names.role(role), idle = Word::Share(idle), place = place)
 }

@@ -425,7 +425,7 @@ fn awaited_handle(
 /// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work. None of
 /// what the program's end waited for.
 fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
-    if root.is_of_the_end() {
+    if root.is_of_the_end() && !root.is_for_outside() {
         return Vec::new();
     }
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();

@@ -119,6 +119,8 @@ sentence_table! {
         "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
     ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, do not wait in it, or let more of them in at once.",
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
+    ADVICE_CONNECTIONS = "advice-connections", "{label} is used up: give back what was taken before this, or make the pool larger.",
+        "{label} を使い切っています。この処理の前に返すか、プールを大きくしてください。";
     ADVICE_PERMITS = "advice-permits", "Only a few at a time get past {label}: let more in at once (a larger pool), ask for less, or make {place} faster.",
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",

@@ -2,11 +2,12 @@
 //! a lock that somebody without work keeps.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
 
-use crate::first_causes::expect_first;
+use crate::first_causes::{attached, expect_first};
 use crate::harness::Case;
 use crate::python::some_interpreter;
 use crate::recording::{Recording, needs_recording, number, text};
@@ -16,6 +17,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::output_of_a_child", output_of_a_child),
         Case::new("first_causes::answer_in_intervals", answer_in_intervals),
         Case::new("first_causes::idle_lock_holder", idle_lock_holder),
+        Case::new("first_causes::pool_of_connections", pool_of_connections),
+        Case::new("first_causes::server_without_a_pause", server_without_a_pause),
     ]
 }
 
@@ -104,4 +107,73 @@ fn idle_lock_holder() -> Result<()> {
     let command = "sleep 2 | $PYTHON $FOLDER/keeper.py $FOLDER/orders & $PYTHON $FOLDER/needer.py $FOLDER/orders; wait";
     let recording = of_scripts(&scripts, command)?;
     expect_first(&recording, "slept", 1.5, &["file lock", "save_order (needer.py:5)"])
+}
+
+const ORDERS: &str = "
+import threading, time
+class ConnectionPool:
+    def __init__(self):
+        self.returned, self.free = threading.Condition(), ['connection']
+    def checkout(self):
+        with self.returned:
+            while not self.free: self.returned.wait(20)
+            return self.free.pop()
+    def give_back(self, connection):
+        with self.returned:
+            self.free.append(connection)
+            self.returned.notify()
+pool = ConnectionPool()
+def send_mail(): time.sleep(0.4)
+def place_order():
+    connection = pool.checkout()
+    send_mail()
+    pool.give_back(connection)
+orders = [threading.Thread(target=place_order) for _ in range(5)]
+for order in orders: order.start()
+for order in orders: order.join()
+";
+
+/// Whoever takes from a pool that is used up is no idle worker, though each takes once, with a time-out, and others of its role end its
+/// wait.
+fn pool_of_connections() -> Result<()> {
+    let recording = of_scripts(&[("orders.py", ORDERS)], "exec $PYTHON $FOLDER/orders.py")?;
+    expect_first(
+        &recording,
+        "slept",
+        3.2,
+        &["send_mail (orders.py:1", "Connection pool in ConnectionPool.checkout", "is used up"],
+    )
+}
+
+const SHOP: &str = "
+import asyncio, os, socket, threading, time
+def fetch_stock(): time.sleep(0.2)
+async def answer(reader, writer):
+    while await reader.readexactly(1):
+        fetch_stock()
+        writer.write(b'1')
+def ask(port):
+    connection = socket.create_connection(('127.0.0.1', port))
+    while connection.send(b'?'): connection.recv(1)
+async def serve(listener):
+    server = await asyncio.start_server(answer, sock=listener)
+    await server.serve_forever()
+listener = socket.create_server(('127.0.0.1', 0))
+port = listener.getsockname()[1]
+child = os.fork()
+if child == 0:
+    if os.fork() == 0:
+        listener.close()
+        for _ in range(3): threading.Thread(target=ask, args=(port,)).start()
+else:
+    os.waitpid(child, 0)
+    asyncio.run(serve(listener))
+";
+
+/// A loop that always has the next request never waits for one: nobody is seen to ask it. Its clients are no children of its.
+fn server_without_a_pause() -> Result<()> {
+    needs_recording()?;
+    let python = some_interpreter()?;
+    let recording = attached(Command::new(python).args(["-c", SHOP]))?;
+    expect_first(&recording, "slept", 1.6, &["fetch_stock", "add workers"])
 }

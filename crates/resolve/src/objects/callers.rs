@@ -52,6 +52,12 @@ impl<'a> StackFrames<'a> {
         self.user(stack).map(move |frame| self.caller(frame))
     }
 
+    /// The functions of the user frames, from the leaf outwards.
+    pub fn functions(self, stack: StackId) -> impl Iterator<Item = &'a str> {
+        let frames = self.frames;
+        self.user(stack).map(move |frame| frames.function[frame].as_str())
+    }
+
     /// The kernel frames' functions, from the leaf outwards.
     pub fn kernel(self, stack: StackId) -> impl Iterator<Item = &'a str> {
         let frames = self.frames;

@@ -14,6 +14,7 @@ use super::kernel::{self, KernelWait};
 use super::names;
 use super::own_locks::own_lock;
 use super::patterns::{Recognised, Refine, is_gil, recognise};
+use super::pools;
 use super::sources::ObjectSources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
@@ -225,6 +226,11 @@ impl<'a> Classifier<'a> {
         let locks_pi = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
         let has_owner = locks_pi || pattern.map_or(kind == ObjectType::Mutex, |pattern| pattern.has_owner);
         let certain = inherits_priority || (kind != ObjectType::Futex && pattern.is_some());
+        if matches!(kind, ObjectType::ConditionVariable | ObjectType::Semaphore | ObjectType::Futex)
+            && let Some(function) = pools::taken_from(code.functions(stack))
+        {
+            return Target::named(ObjectType::Semaphore, format!("Connection pool in {function}"));
+        }
         if let (ObjectType::ThreadJoin, WaitTarget::Thread(thread)) = (kind, wait.hint) {
             return Target {
                 identity: Identity::Thread(thread),

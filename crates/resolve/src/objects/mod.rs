@@ -13,6 +13,7 @@ mod kernel;
 mod names;
 mod own_locks;
 mod patterns;
+mod pools;
 mod rows;
 mod sources;
 mod table;

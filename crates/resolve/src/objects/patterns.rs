@@ -93,8 +93,8 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*";
     1 "" ConditionVariable Same: "std::sys::sync::condvar::*" "std::sys::*futex_condvar*";
     // Each thread parks on a word of its own: the place says which lock.
-    2 "" Mutex Place: "parking_lot::raw_mutex::*";
-    2 "" RwLock Place: "parking_lot::raw_rwlock::*";
+    2 "" Mutex Place: "parking_lot::raw_mutex::*" "*RawMutex::lock*";
+    2 "" RwLock Place: "parking_lot::raw_rwlock::*" "*RawRwLock::lock*";
     2 "" ConditionVariable Place: "parking_lot::condvar::*";
     2 "" Mutex Place: "absl::*Mutex::Lock*" "absl::*Mutex::ReaderLock*" "absl::*MutexDelay*";
     2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*";
@@ -237,7 +237,7 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "std::panic*", "std::rt::*", "__rust_*", "core::*", "alloc::*",
     "std::__*", "std::this_thread::*", "std::condition_variable*", "std::mutex::*", "std::unique_lock*", "std::lock_guard*",
     "std::scoped_lock*", "std::shared_lock*", "std::shared_mutex*", "std::timed_mutex*", "std::thread::*", "std::future*",
-    "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "runtime.*", "sync.*", "time.Sleep*",
+    "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "dashmap::lock::*", "runtime.*", "sync.*", "time.Sleep*",
     "internal/*", "tbb::*", "__kmp*", "GOMP_*", "gomp_*", "nanosleep", "__nanosleep*", "__GI_*", "clock_nanosleep*", "__clock_nanosleep*",
     "usleep", "sleep", "__sleep*", "thrd_sleep", "__futex_*", "futex_wait*", "__lll_*", "lll_*", "__timedwait*",
     "__syscall*", "syscall", "__libc_*", "time_sleep", "pysleep", "AbslInternal*", "absl::*Mutex::*", "absl::*CondVar::*",

@@ -70,6 +70,8 @@ pub struct Classes<'n, 't> {
     ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
+    /// Of each key: whether threads which were never without work wait there within a request.
+    within_requests: Vec<bool>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -102,6 +104,7 @@ impl<'n, 't> Classes<'n, 't> {
             ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
+            within_requests: Vec::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -111,6 +114,7 @@ impl<'n, 't> Classes<'n, 't> {
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
         classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle);
+        classes.within_requests = keys.iter().map(|key| classes.is_within_endless_work(key, names)).collect();
         classes
     }
 
@@ -129,7 +133,8 @@ impl<'n, 't> Classes<'n, 't> {
         let kind = object_type(self.trace, key.object());
         let is_lock = is_needed(kind) && !matches!(kind, ObjectType::PageFault | ObjectType::BlockIo);
         let is_javas = kind == ObjectType::JvmMonitor && takes_java_lock(self.trace, key.stack());
-        is_lock || is_javas || self.dialogues.is_lock(key.object())
+        let is_pool = is_connection_pool(waited_for(self.trace, key));
+        is_lock || is_javas || is_pool || self.dialogues.is_lock(key.object())
     }
 
     /// The class of an off-CPU row that waited.
@@ -190,11 +195,21 @@ impl<'n, 't> Classes<'n, 't> {
         parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
     }
 
-    /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
-    pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
+    /// Whether waits of a key are a thread's own, for a time or a child, and others from outside the recording ask its role: they wait
+    /// meanwhile, unseen.
+    pub fn is_for_outside(&self, thread: usize, key: u32) -> bool {
         let kind = object_type(self.trace, self.trace.events().key(key).object());
-        kind == ObjectType::Sleep
-            && self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread])
+        let is_asked = || self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread]);
+        (kind == ObjectType::Sleep && is_asked()) || self.within_requests.get(key as usize) == Some(&true)
+    }
+
+    /// Whether waits of a key are for a time or a child, within a request, of a thread that was there before the recording and never waits
+    /// for more: nobody is seen to ask it, since the next one always does.
+    fn is_within_endless_work(&self, key: &EventKey, names: &Names<'_, '_>) -> bool {
+        let is_own = matches!(object_type(self.trace, key.object()), ObjectType::Sleep | ObjectType::ChildProcess);
+        let thread = key.thread().get().filter(|_| is_own);
+        thread.is_some_and(|thread| self.dialogues.workloads().is_never_without_work(thread))
+            && names.answers_request(key.stack())
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {

@@ -36,6 +36,7 @@ mod permits;
 mod places;
 mod programs;
 mod recent_rows;
+mod requests;
 mod roles;
 mod roots;
 mod run_queue;
@@ -60,7 +61,7 @@ use dwell_store::Trace;
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
-use self::chains::{Chains, SERVED, WAITS};
+use self::chains::{Chains, NodeId, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::deadlocks::deadlocks;
@@ -157,12 +158,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
         let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
-        let root = match wait.class {
-            WaitClass::Demand | WaitClass::GivenUp => waiters.as_ref().is_none_or(is_theirs).then_some(WAITS),
-            WaitClass::Own if waiters.is_none() && classes.sleeps_for_outside(wait.thread, wait.key) => Some(SERVED),
-            _ => None,
-        };
-        root.filter(|_| is_selected)
+        let is_for_outside = || waiters.is_none() && classes.is_for_outside(wait.thread, wait.key);
+        root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
@@ -210,6 +207,19 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         #[cfg(test)]
         steps,
         expected,
+    }
+}
+
+/// Where the chains of a wait begin.
+fn root_of(
+    class: WaitClass,
+    is_of_waiters: impl FnOnce() -> bool,
+    is_for_outside: impl FnOnce() -> bool,
+) -> Option<NodeId> {
+    match class {
+        WaitClass::Demand | WaitClass::GivenUp => is_of_waiters().then_some(WAITS),
+        WaitClass::Own | WaitClass::Structure => is_for_outside().then_some(SERVED),
+        WaitClass::Idle => None,
     }
 }
 

@@ -12,9 +12,11 @@ use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
+use crate::study::explain::requests::answers_request;
 use crate::study::explain::roles::{FORKED, filters, roles};
 use crate::study::explain::terms::{
-    LabelId, NOTHING, PlaceId, RoleId, accepts, is_full_pipe, is_needed, is_of_event_loop, parks_threads,
+    LabelId, NOTHING, PlaceId, RoleId, accepts, is_connection_pool, is_full_pipe, is_needed, is_of_event_loop,
+    parks_threads,
 };
 
 /// Texts by number, each once.
@@ -54,6 +56,8 @@ pub enum Contention {
     Barrier,
     /// The first of them makes it, and the others wait for that.
     Once,
+    /// It gives out what a few at a time can have, and is used up.
+    Connections,
     /// They take turns, by an object that is no lock.
     Turns,
     /// The kernel's lock of the program's address space.
@@ -241,6 +245,7 @@ impl<'f, 't> Names<'f, 't> {
         match kinds.next() {
             _ if !self.is_lock(label, place) => Contention::None,
             Some(ObjectType::WaitGroup) => Contention::None,
+            Some(ObjectType::Semaphore) if is_connection_pool(self.label(label)) => Contention::Connections,
             Some(ObjectType::Gil) => Contention::Gil,
             Some(ObjectType::KernelLock) if self.label(label).ends_with(MMAP_LOCK) => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
@@ -329,7 +334,7 @@ impl<'f, 't> Names<'f, 't> {
             (Some(call), false) if by_call && call != name => format!("{call}({name})"),
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
-            (_, false) if title.is_empty() || is_called_lock(name) => name.to_owned(),
+            (_, false) if title.is_empty() || is_called_lock(name) || is_connection_pool(name) => name.to_owned(),
             (_, false) if starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),
         }
@@ -353,6 +358,11 @@ impl<'f, 't> Names<'f, 't> {
         let number = self.number_of(found);
         self.place_of.insert(stack, number);
         number
+    }
+
+    /// Whether what a thread with the stack does is for a request that a library took.
+    pub fn answers_request(&self, stack: StackId) -> bool {
+        answers_request(self.trace, self.stacks, stack)
     }
 
     /// Whether one function of the program calls what the two stacks are of: what waits, say, and what ends the wait.

@@ -48,13 +48,20 @@ const LONGEST_NAME: usize = 72;
 /// The place of `stack` at which a thread waits: where the program's own sources call what waits, not the package that does. Without
 /// such a function it is that of [`run_place`].
 pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
-    place(trace, stacks, stack, &|frame| {
-        let (function, file) = (&trace.frames.function[frame], &trace.frames.file[frame]);
-        !is_of_package(file)
-            && !is_in_packages(module_path(trace, frame))
-            && !is_of_go(function, file)
-            && !is_of_java_library(function, module_path(trace, frame))
-    })
+    place(trace, stacks, stack, &|frame| !is_of_package_at(trace, frame))
+}
+
+/// Whether a frame's function is a package's, which others wrote.
+pub fn is_of_package_at(trace: &Trace, frame: usize) -> bool {
+    let (function, file, module) =
+        (&trace.frames.function[frame], &trace.frames.file[frame], module_path(trace, frame));
+    is_of_package(file) || is_in_packages(module) || is_of_go(function, file) || is_of_java_library(function, module)
+}
+
+/// Whether the frame at the end of `stack` is of the program's own sources.
+pub fn is_of_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    let is_packages = |frame| is_of_package_at(trace, frame);
+    stacks.is_own(stack) && !is_library(trace, stacks, stack) && !stacks.frame(stack).is_some_and(is_packages)
 }
 
 /// The place of `stack` at which a thread runs: the functions of the program and of packages in it; without one, those of its libraries;

@@ -15,6 +15,8 @@ use crate::study::intervals::union_ns;
 
 /// So many times longer than others did the program's end wait for what is the end's cause alone.
 const MUCH_LONGER: u64 = 10;
+/// And so many times longer than others of the program did those outside.
+const LONGER_OUTSIDE: u64 = 3;
 /// Part of the path from which a place where the program ran is most of it.
 const MOSTLY: f64 = 0.5;
 /// Chains of a root cause, the longest first, at most.
@@ -52,7 +54,8 @@ pub struct RootCause {
 impl RootCause {
     /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
-        let hardly = self.cause.kind.is_pause() && self.wait_ns < self.path_ns.max(self.served_ns) / MUCH_LONGER;
+        let longer = self.path_ns.max(self.served_ns / LONGER_OUTSIDE * MUCH_LONGER);
+        let hardly = self.cause.kind.is_pause() && self.wait_ns < longer / MUCH_LONGER;
         self.wait_ns == 0 || self.cause.no_work || hardly || self.ran_mostly
     }
 
@@ -79,6 +82,12 @@ impl RootCause {
             [askers @ .., last] if !askers.is_empty() && self.is_own_wait(last) => askers,
             _ => chain,
         }
+    }
+
+    /// The chains on which one thread waits for another, not only for the cause itself.
+    fn through_others(&self, mut chains: Vec<(Vec<Link>, u64)>) -> Vec<(Vec<Link>, u64)> {
+        chains.retain(|(chain, _)| !matches!(chain.as_slice(), [own] if self.is_own_wait(own)));
+        chains
     }
 
     fn is_own_wait(&self, link: &Link) -> bool {
@@ -134,12 +143,15 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
             roots.extend(root_cause(&found, group));
         }
     }
-    let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
+    let (mut of_node, mut of_served) = (HashMap::<(usize, NodeId), u64>::new(), HashMap::<(usize, NodeId), u64>::new());
     for ((node, cause), ns) in &found.waits_ns {
         let root = root_of[*cause as usize];
         match chains.node(*node).root {
             PATH => roots[root].path_ns += ns,
-            SERVED => roots[root].served_ns += ns,
+            SERVED => {
+                roots[root].served_ns += ns;
+                *of_served.entry((root, *node)).or_default() += ns;
+            }
             _ => {
                 roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
                 *of_node.entry((root, *node)).or_default() += ns;
@@ -150,12 +162,16 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
     for (cause, of_cause) in std::mem::take(&mut found.spans).into_iter().enumerate() {
         spans[root_of[cause]].extend(of_cause);
     }
-    let mut nodes: Vec<Vec<(u64, NodeId)>> = vec![Vec::new(); roots.len()];
-    of_node.into_iter().for_each(|((root, node), ns)| nodes[root].push((ns, node)));
-    for ((root, spans), nodes) in roots.iter_mut().zip(spans).zip(nodes) {
+    let [of_waits, of_served] = [of_node, of_served].map(|of_node| {
+        let mut nodes: Vec<Vec<(u64, NodeId)>> = vec![Vec::new(); roots.len()];
+        of_node.into_iter().for_each(|((root, node), ns)| nodes[root].push((ns, node)));
+        nodes
+    });
+    for ((root, spans), (waits, served)) in roots.iter_mut().zip(spans).zip(of_waits.into_iter().zip(of_served)) {
         // Idle waits that were taken away leave the time in which they were.
         root.wall_ns = union_ns(spans).min(root.wait_ns);
-        root.chains = largest(chains, nodes);
+        root.chains =
+            if root.is_for_outside() { root.through_others(largest(chains, served)) } else { largest(chains, waits) };
     }
     ends_as_one(roots)
 }

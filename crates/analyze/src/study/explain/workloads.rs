@@ -2,7 +2,7 @@
 //! saw who spoke first. Who waits for others that always have something to do waits for them; who waits for others that wait
 //! themselves has nothing to do.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use dwell_store::Trace;
 
@@ -17,8 +17,8 @@ const ALWAYS: f64 = 0.9;
 /// The part of its life in which each role that was there at the begin did not wait for others to give it something.
 pub struct Workloads {
     of_role: HashMap<RoleId, f64>,
-    /// Threads that began with the recording or before.
-    were_there: BTreeSet<usize>,
+    /// The same of each thread that began with the recording or before.
+    of_thread: BTreeMap<usize, f64>,
 }
 
 impl Workloads {
@@ -28,7 +28,8 @@ impl Workloads {
         // A made-up result without a source is of a whole life.
         let attached = manifest.command.is_empty() && !manifest.source.is_empty();
         let was_there = |thread: &usize| attached && threads.start_ns[*thread] == 0;
-        let were_there: BTreeSet<usize> = (0..threads.tid.len()).filter(was_there).collect();
+        let were_there: Vec<usize> = (0..threads.tid.len()).filter(was_there).collect();
+        let mut of_thread = BTreeMap::new();
         let mut lives: HashMap<RoleId, (u64, u64)> = HashMap::new();
         let events = trace.events();
         let waits_for_others = |key: u32| {
@@ -37,14 +38,16 @@ impl Workloads {
         };
         let for_others: Vec<bool> = (0..events.keys.len()).map(|key| waits_for_others(key as u32)).collect();
         for &thread in &were_there {
-            let (life, without_work) = lives.entry(role_of(thread)).or_default();
-            *life += threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+            let life = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+            let mut without_work = 0;
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-                *without_work += if for_others[key as usize] { times.wait_ns } else { 0 };
+                without_work += if for_others[key as usize] { times.wait_ns } else { 0 };
             });
+            of_thread.insert(thread, share((life, without_work)));
+            let of_role = lives.entry(role_of(thread)).or_default();
+            *of_role = (of_role.0 + life, of_role.1 + without_work);
         }
-        let share = |(life, without_work): (u64, u64)| 1.0 - without_work as f64 / life.max(1) as f64;
-        Self { of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(), were_there }
+        Self { of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(), of_thread }
     }
 
     /// Whether the role, which was there, always has work.
@@ -52,12 +55,22 @@ impl Workloads {
         self.of_role.get(&role).is_some_and(|share| *share >= ALWAYS)
     }
 
+    /// Whether the thread, which was there, always has work.
+    pub fn is_never_without_work(&self, thread: usize) -> bool {
+        self.of_thread.get(&thread).is_some_and(|share| *share >= ALWAYS)
+    }
+
     /// Whether a thread that was there asks the role, which was there, too: that one mostly has work, and more than the thread's own
     /// has; none where either came later.
     pub fn asks(&self, thread: usize, own: RoleId, role: RoleId) -> Option<bool> {
         let (own, other) = (self.of_role.get(&own)?, self.of_role.get(&role)?);
-        self.were_there.contains(&thread).then_some(*other >= MOSTLY && other > own)
+        self.of_thread.contains_key(&thread).then_some(*other >= MOSTLY && other > own)
     }
+}
+
+/// The part of a life in which there was work.
+fn share((life_ns, without_work_ns): (u64, u64)) -> f64 {
+    1.0 - without_work_ns as f64 / life_ns.max(1) as f64
 }
 
 #[cfg(test)]

@@ -1,0 +1,42 @@
+//! Whether what a thread does is for a request: a library took that and called the program.
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::own_code::is_telling_script_library;
+use crate::study::explain::places::{is_of_package_at, is_of_program};
+
+/// What functions of libraries are called that take requests, messages and jobs and hand them to the program.
+#[rustfmt::skip]
+const TAKES_REQUESTS: &[&str] = &[
+    "request", "servlet", "http", "handle", "dispatch", "message", "connection", "perform_job", "trace_task",
+];
+
+/// Whether a function of the program is on the stack that a library called to answer a request.
+pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    let (mut is_below_own, mut is_below_script) = (false, false);
+    for at in stacks.whole_chain(stack) {
+        let Some(frame) = stacks.frame(at) else { continue };
+        let (function, is_packages) = (&trace.frames.function[frame], is_of_package_at(trace, frame));
+        // A script's server may be written in another language: uwsgi.
+        let is_servers = is_below_script && !trace.frames.script[frame];
+        let is_librarys = is_packages || is_servers || is_telling_script_library(&trace.frames.file[frame]);
+        if is_below_own && is_librarys && (takes_requests(function) || (is_packages && works(function))) {
+            return true;
+        }
+        is_below_own |= is_of_program(trace, stacks, at);
+        is_below_script |= is_below_own && trace.frames.script[frame];
+    }
+    false
+}
+
+/// Whether it is a worker's. Those of a language's own library run whatever they are given, such as a loop that never ends.
+fn works(function: &str) -> bool {
+    function.to_lowercase().contains("worker")
+}
+
+fn takes_requests(function: &str) -> bool {
+    let name = function.to_lowercase();
+    TAKES_REQUESTS.iter().any(|word| name.contains(word))
+}

@@ -1,0 +1,80 @@
+//! Pools of connections and the like: a thread that takes from one which is used up waits until another thread gives back what it
+//! has. Nothing holds such a pool, and each library makes it of another queue or condition; its functions tell.
+
+/// Frames from the leaf in which a pool's function is: an interpreter has several for each of a script's.
+const DEPTH: usize = 48;
+
+/// What is in the name of a pool's type …
+const POOL: &str = "pool";
+/// … unless it has threads, or memory.
+const OTHER_POOLS: &[&str] = &[
+    "thread", "worker", "executor", "forkjoin", "process", "task", "job", "fiber", "memory", "buffer", "constant",
+    "string",
+];
+/// What functions are called that take something from a pool …
+const TAKE: &[&str] = &["get", "do_get", "get_timeout", "getresource", "getpoolentryblocking", "connect", "take"];
+/// … or begin with.
+const TAKE_BEGIN: &[&str] = &["borrow", "checkout", "check_out", "acquire", "lease", "getconn", "get_conn"];
+
+/// The outermost function by which a thread with these `functions`, leaf first, takes something from a pool.
+pub fn taken_from<'a>(functions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    functions.take(DEPTH).filter(|function| takes_from_pool(function)).last()
+}
+
+fn takes_from_pool(function: &str) -> bool {
+    let name = without_generics(function).to_lowercase();
+    let mut parts = name.rsplit(['.', ':', '#']).filter(|part| !part.is_empty() && !part.starts_with('{'));
+    let (Some(method), Some(class)) = (parts.next(), parts.next()) else { return false };
+    let method = method.trim_start_matches('_');
+    class.contains(POOL)
+        && !OTHER_POOLS.iter().any(|other| class.contains(other))
+        && (TAKE.contains(&method) || TAKE_BEGIN.iter().any(|begin| method.starts_with(begin)))
+}
+
+/// `r2d2::Pool::get` of `r2d2::Pool<M>::get(…)`.
+fn without_generics(function: &str) -> String {
+    let mut depth = 0;
+    let mut kept = String::with_capacity(function.len());
+    for letter in function.split('(').next().unwrap_or_default().chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ if depth == 0 => kept.push(letter),
+            _ => {}
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_known_by_what_takes_from_it() {
+        for (stack, name) in [
+            ("Condition.wait Queue.get QueuePool._do_get Pool.connect Engine.connect", Some("Pool.connect")),
+            (
+                "parking_lot::condvar::Condvar::wait_until r2d2::Pool<M>::get_timeout r2d2::Pool<M>::get r2::page",
+                Some("r2d2::Pool<M>::get"),
+            ),
+            (
+                "com.zaxxer.hikari.util.ConcurrentBag.borrow com.zaxxer.hikari.pool.HikariPool.getConnection Hk.show",
+                Some("com.zaxxer.hikari.pool.HikariPool.getConnection"),
+            ),
+            (
+                "org.apache.commons.pool2.impl.GenericObjectPool.borrowObject Db.export",
+                Some("org.apache.commons.pool2.impl.GenericObjectPool.borrowObject"),
+            ),
+            ("shop::ConnectionPool::acquire(int) main", Some("shop::ConnectionPool::acquire(int)")),
+            ("java.util.concurrent.LinkedBlockingQueue.take java.util.concurrent.ThreadPoolExecutor.getTask", None),
+            ("scheduled_thread_pool::Worker::get_job scheduled_thread_pool::Worker::run", None),
+            ("Queue.get Pool._handle_tasks", None),
+            ("java.util.concurrent.ForkJoinPool.awaitWork java.util.concurrent.ForkJoinPool.runWorker", None),
+            ("get main", None),
+            ("", None),
+        ] {
+            assert_eq!(taken_from(stack.split(' ')), name, "{stack}");
+        }
+    }
+}
