@@ -21,12 +21,17 @@ const FEW: f64 = 2.4;
 /// Part of the time from which a limit on them is told.
 const MOST_OF_THE_TIME: f64 = 0.3;
 
+/// Part of the time in which a pool's threads wait from which on they all do.
+const ALL_AT_ONCE: f64 = 0.9;
+
 /// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
 const TELLING_PART: f64 = 0.25;
 
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
+    // Whoever waited on the way to the program's end had nothing to do meanwhile.
+    let chains = if root.is_of_the_end() { &[] } else { chains };
     if explanation.deadlock(root).is_some() {
         return say!(ADVICE_DEADLOCK).into();
     }
@@ -44,7 +49,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Slept, None) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
         }
-        (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
+        (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
+            .or_else(|| busy_for_outside(explanation, root))
+            .unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
@@ -63,6 +70,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
+        }
+        (CauseKind::TimedOut | CauseKind::Unfinished, _) if let Some(threads) = waits_for_itself(explanation, root) => {
+            say!(ADVICE_POOL_WAITS_FOR_ITSELF, threads = threads, who = names.role(root.cause.role))
         }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
@@ -87,6 +97,16 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         _ => say!(ADVICE_UNSEEN),
     };
     sentence.into()
+}
+
+/// The threads of a pool that wait at one place all at once: what they wait for is perhaps to be done by one of them.
+fn waits_for_itself(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+    let account: &Account = explanation.accounts.get(&root.cause.role)?;
+    let threads = account.threads;
+    let is_pool = threads >= 2 && explanation.names.are_workers_at(root.stack);
+    let waits_ns = if is_pool { explanation.names.waits_ns_at(root.cause.role, &root.at) } else { 0 };
+    let at_once = waits_ns as f64 >= ALL_AT_ONCE * threads as f64 * root.wall_ns.max(root.path_ns) as f64;
+    (is_pool && at_once).then_some(threads)
 }
 
 /// What to do about what a thread does while others need what it has.

@@ -124,6 +124,9 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         CauseKind::Slept if root.is_for_outside() => {
             say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = Word::Ns(root.served_ns))
         }
+        CauseKind::Ran if root.is_for_outside() => {
+            say!(CAUSE_RAN_FOR_OUTSIDE, who = who, place = place, served = Word::Ns(root.served_ns))
+        }
         CauseKind::Ran => say!(END_RAN, who = who, place = place, part = part, elapsed = elapsed),
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
         CauseKind::TimedOut if root.is_awaited => {

@@ -17,7 +17,7 @@ use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, que
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -77,6 +77,8 @@ const END_SHARE: f64 = 0.1;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
+/// So many times longer than it runs is a thread in run queues that hardly ever has a CPU.
+const STARVED: u64 = 10;
 /// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
 
@@ -128,15 +130,24 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
         let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
         let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
         let is_for_outside = is_much(root.for_outside_ns());
-        delay_ns(root) >= least.max(1) || is_of_end || is_for_outside
+        // Where the recording ended, a wait goes on that usually ends.
+        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && ends_elsewhere(explanation, root);
+        (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
-    told.sort_by_cached_key(|told| told.rank(explanation));
+    sort(explanation, &mut told);
     told
+}
+
+/// Whether waits of the same role for the same thing have another cause, which explains more of them.
+fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let first = |root: &RootCause| root.chains.first().and_then(|(chain, _)| chain.first().copied());
+    let is_it = |other: &&RootCause| other.wait_ns > root.wait_ns && first(other) == first(root);
+    first(root).is_some() && explanation.causes.iter().any(|other| is_it(&other))
 }
 
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
@@ -311,15 +322,41 @@ fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) 
         let is_own = root.cause.behind != NOTHING;
         let reason = queues.iter_mut().find(|queue| root.cause.kind == CauseKind::RunQueue && queue.is_own() == is_own);
         match reason {
-            Some(queue) if root.wait_ns < LONGER_BY_LOCK * queue.ns || !is_under_lock(explanation, root) => {
-                queue.waits.push(root);
-            }
+            Some(queue) if !is_by_lock(explanation, root, queue.ns) => queue.waits.push(root),
             _ => rest.push(CauseRow::Wait(root)),
         }
     }
     rest.extend(queues.into_iter().map(CauseRow::Queue));
-    rest.sort_by_key(|told| told.rank(explanation));
+    sort(explanation, &mut rest);
     rest
+}
+
+/// The largest first; of threads in run queues those that hold a lock, without which nobody would have noticed.
+fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
+    let is_holder = |row: &&CauseRow<'_>| match row {
+        CauseRow::Wait(root) => root.cause.kind == CauseKind::RunQueue && is_starved_holder(explanation, root),
+        CauseRow::Queue(_) => false,
+    };
+    let of_holders = rows.iter().filter(is_holder).map(CauseRow::ns).max();
+    rows.sort_by_cached_key(|row| match (row, of_holders) {
+        (CauseRow::Queue(queue), Some(ns)) if queue.is_own() => Reverse((false, queue.ns.min(ns.saturating_sub(1)))),
+        _ => row.rank(explanation),
+    });
+}
+
+/// Whether waits for threads in run queues, where all of these were for `queue_ns`, are because of a lock: it makes them longer by far,
+/// or its holder hardly ever has a CPU.
+fn is_by_lock(explanation: &Explanation<'_, '_>, root: &RootCause, queue_ns: u64) -> bool {
+    let is_longer = root.wait_ns >= LONGER_BY_LOCK * queue_ns && is_under_lock(explanation, root);
+    is_longer || is_starved_holder(explanation, root)
+}
+
+/// Whether a lock's holder hardly ever has a CPU, as one of low priority beside others that compute.
+fn is_starved_holder(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let starves = |account: &Account| account.run_queue_ns / STARVED > account.running_ns;
+    root.wall_ns >= explanation.elapsed_ns / 2
+        && explanation.accounts.get(&root.cause.role).is_some_and(starves)
+        && is_under_lock(explanation, root)
 }
 
 /// Whether most of a cause's waits are for a lock.
@@ -422,13 +459,12 @@ fn awaited_handle(
     object_handle(fold.trace, explanation.names.object(first.label)?)
 }
 
-/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work. None of
-/// what the program's end waited for.
+/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.
 fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
-    if root.is_of_the_end() && !root.is_for_outside() {
-        return Vec::new();
-    }
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
+    if root.is_of_the_end() {
+        return chains;
+    }
     let largest_ns = chains.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
     let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
         chain.first().is_some_and(|link| explanation.names.is_lock(link.label, link.place)) && 2 * ns >= largest_ns

@@ -71,6 +71,8 @@ sentence_table! {
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
+    CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+        "{who} は、記録の外から要求を受けているのに、{place} を {served} の間実行していました。要求した側はその間待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
@@ -121,6 +123,9 @@ sentence_table! {
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
     ADVICE_CONNECTIONS = "advice-connections", "{label} is used up: give back what was taken before this, or make the pool larger.",
         "{label} を使い切っています。この処理の前に返すか、プールを大きくしてください。";
+    ADVICE_POOL_WAITS_FOR_ITSELF = "advice-pool-waits-for-itself",
+        "All {threads} threads of {who} wait here at once: if what they wait for is queued for the same pool, nobody is left to do it. Give it a pool of its own, or do not wait for it in a worker.",
+        "{who} の {threads} 個のスレッドすべてがここで同時に待っています。待っているものが同じプールのキューにあるなら、それを行うスレッドが残っていません。別のプールに任せるか、ワーカーの中で待たないでください。";
     ADVICE_PERMITS = "advice-permits", "Only a few at a time get past {label}: let more in at once (a larger pool), ask for less, or make {place} faster.",
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
@@ -140,7 +145,7 @@ sentence_table! {
     ADVICE_FEW_AT_A_TIME = "advice-few-at-a-time",
         "Only {count} of {who} {count|works|work} at a time, while {waiters} wait on average: raise what lets no more in (a limit of connections, a pool, one worker), or make {place} faster.",
         "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。";
-    ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、プログラムに CPU を増やしてください。";
+    ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give it a higher priority, or the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、保持者の優先度を上げるか、プログラムに CPU を増やしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
         "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
     ADVICE_QUEUED_FIBERS = "advice-queued-fibers",

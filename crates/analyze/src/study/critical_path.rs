@@ -88,30 +88,35 @@ const HELPERS_END_NS: u64 = 50_000_000;
 /// others broke off. One that is there at `to` is as good as any: the first one, then.
 pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
     let threads = &trace.threads;
+    let of_main: Vec<usize> =
+        (0..threads.tid.len()).filter(|thread| threads.process[*thread].get() == Some(0)).collect();
     let is_there = |thread: &usize| threads.start_ns[*thread] < to;
-    let of_main = |thread: &usize| is_there(thread) && threads.process[*thread].get() == Some(0);
+    let any = || (0..threads.tid.len()).rev().filter(is_there).max_by_key(|thread| threads.end_ns[*thread].min(to));
+    ending_thread(trace, 0, &of_main, to).or_else(any)
+}
+
+/// The same of the process in row `process`, which has the threads `members`; none where none of them was there before `to`.
+pub fn ending_thread(trace: &Trace, process: usize, members: &[usize], to: u64) -> Option<usize> {
+    let threads = &trace.threads;
     let end = |thread: &usize| threads.end_ns[*thread].min(to);
-    let broken_off: Vec<Option<u64>> = (0..threads.tid.len()).map(|thread| broken_off_ns(trace, thread, to)).collect();
+    let members = members.iter().copied().filter(|thread| threads.start_ns[*thread] < to);
+    let members: Vec<(usize, Option<u64>)> = members.map(|thread| (thread, broken_off_ns(trace, thread, to))).collect();
     // Who ends a process breaks off the waits of its other threads, and ends after that, though the kernel may take longer for them.
-    let exit_ns = (0..threads.tid.len()).filter(of_main).filter_map(|thread| broken_off[thread]).max();
-    let is_ender = |thread: &usize| {
-        of_main(thread)
-            && broken_off[*thread].is_none()
-            && exit_ns.is_some_and(|exit| threads.end_ns[*thread] + EXIT_NS >= exit)
+    let exit_ns = members.iter().filter_map(|(_, broken_off)| *broken_off).max();
+    let is_ender = |(thread, broken_off): &&(usize, Option<u64>)| {
+        broken_off.is_none() && exit_ns.is_some_and(|exit| threads.end_ns[*thread] + EXIT_NS >= exit)
     };
-    let ender = (0..threads.tid.len()).find(is_ender);
-    let is_first = |thread: &usize| of_main(thread) && trace.processes.pid.first() == threads.tid.get(*thread);
-    let first = (0..threads.tid.len()).find(is_first);
+    let ender = members.iter().find(is_ender);
+    let first = members.iter().find(|(thread, _)| trace.processes.pid.get(process) == threads.tid.get(*thread));
     // Of a program that was killed, nobody ended it: its first thread is the one that it would have ended with.
-    let killed = first.filter(|first| exit_ns.is_some() && broken_off[*first].is_some());
-    let last = |of: &dyn Fn(&usize) -> bool| (0..threads.tid.len()).rev().filter(|thread| of(thread)).max_by_key(end);
-    let last_of_main = last(&of_main);
+    let killed = first.filter(|(_, broken_off)| exit_ns.is_some() && broken_off.is_some());
+    let last = members.iter().rev().max_by_key(|(thread, _)| end(thread));
     // A program ends when its first thread returns. Helpers of its runtime, which that one tells to go, end right after it.
-    let returned = first.filter(|first| {
-        let gap_ns = last_of_main.map_or(0, |last| end(&last).saturating_sub(end(first)));
-        broken_off[*first].is_none() && gap_ns <= (to / 100).min(HELPERS_END_NS)
+    let returned = first.filter(|(first, broken_off)| {
+        let gap_ns = last.map_or(0, |(last, _)| end(last).saturating_sub(end(first)));
+        broken_off.is_none() && gap_ns <= (to / 100).min(HELPERS_END_NS)
     });
-    ender.or(killed).or(returned).or(last_of_main).or_else(|| last(&is_there))
+    ender.or(killed).or(returned).or(last).map(|(thread, _)| *thread)
 }
 
 /// When the last wait of a thread that ended before `to` was broken off, if it was.

@@ -46,7 +46,7 @@ pub fn expect_first(recording: &Recording, kind: &str, seconds: f64, named: &[&s
 }
 
 /// A program of one file, compiled by `compiler` with these options.
-fn compiled(compiler: &str, options: &[&str], file: &str, source: &str, folder: &Path) -> Result<String> {
+pub fn compiled(compiler: &str, options: &[&str], file: &str, source: &str, folder: &Path) -> Result<String> {
     let compiler = needs_program(compiler)?;
     let (source_file, app) = (folder.join(file), folder.join("app"));
     fs::write(&source_file, source)?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
 
-use crate::first_causes::{attached, expect_first};
+use crate::first_causes::{attached, compiled, expect_first};
 use crate::harness::Case;
 use crate::python::some_interpreter;
 use crate::recording::{Recording, needs_recording, number, text};
@@ -19,6 +19,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::idle_lock_holder", idle_lock_holder),
         Case::new("first_causes::pool_of_connections", pool_of_connections),
         Case::new("first_causes::server_without_a_pause", server_without_a_pause),
+        Case::new("first_causes::starved_holder", starved_holder),
     ]
 }
 
@@ -176,4 +177,46 @@ fn server_without_a_pause() -> Result<()> {
     let python = some_interpreter()?;
     let recording = attached(Command::new(python).args(["-c", SHOP]))?;
     expect_first(&recording, "slept", 1.6, &["fetch_stock", "add workers"])
+}
+
+const STARVED: &str = "
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t config_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int is_over;
+static double cpu_seconds(void) {
+    struct timespec now; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+static void *rewrite(void *unused) {
+    setpriority(PRIO_PROCESS, syscall(SYS_gettid), 12);
+    pthread_mutex_lock(&config_lock);
+    while (cpu_seconds() < 0.06) {}
+    pthread_mutex_unlock(&config_lock);
+    return unused;
+}
+static void *compute(void *unused) { while (!is_over) {} return unused; }
+static void read_config(void) { pthread_mutex_lock(&config_lock); pthread_mutex_unlock(&config_lock); }
+int main(void) {
+    pthread_t low, busy[3];
+    pthread_create(&low, 0, rewrite, 0);
+    usleep(20000);
+    for (int i = 0; i < 3; i++) pthread_create(&busy[i], 0, compute, 0);
+    read_config();
+    is_over = 1;
+    for (int i = 0; i < 3; i++) pthread_join(busy[i], 0);
+    return 0;
+}
+";
+
+/// A holder of low priority beside threads that compute has no CPU: the lock is the cause, not that there are more threads than CPUs.
+fn starved_holder() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = compiled("gcc", &["-g", "-O1", "-pthread"], "starved.c", STARVED, folder.path())?;
+    let recording = Recording::of(&[], &["taskset", "-c", "0", &app])?;
+    expect_first(&recording, "run-queue", 0.5, &["mutex config_lock", "read_config (starved.c:", "a higher priority"])
 }

@@ -23,7 +23,7 @@ const OWN: &[OwnLock] = &[
           name: "PostgreSQL condition variable" },
     // Threads stand until the virtual machine has collected garbage, changed code, …
     OwnLock { module: "libjvm.so", functions: &["InstanceKlass::initialize_impl*"], kind: ObjectType::Once, name: "class initialization" },
-    OwnLock { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
+    OwnLock { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*", "VMThread::wait_until_executed*"], kind: ObjectType::Event,
           name: "JVM safepoint" },
     // sql/mdl.cc, storage/innobase/lock/lock0lock.cc (MySQL 5.7: lock0wait.cc), mysys/thr_lock.c: each session waits on a condition of its own.
     OwnLock { module: "mariadbd", functions: &["MDL_wait::timed_wait"], kind: ObjectType::RwLock, name: "metadata lock" },

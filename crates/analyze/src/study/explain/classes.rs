@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
 
-use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackEnd, StackId, ThreadId, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{hands_to_queue, sends};
+use crate::stacks::channels::{hands_to_queue, receives_from_queue, sends};
+use crate::stacks::frames::{frame_rows, module_path};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
+use crate::stacks::own_code::is_system_module;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
@@ -17,6 +19,7 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::paced_waits::paced_keys;
+use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
@@ -25,9 +28,6 @@ use crate::study::explain::terms::{
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of};
 
-/// What a wait on a socket was for: `socket_waits.direction`.
-const RECEIVE: u8 = 2;
-const POLL: u8 = 5;
 /// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
 /// and a switch take.
 const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
@@ -70,8 +70,6 @@ pub struct Classes<'n, 't> {
     ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
-    /// Of each key: whether threads which were never without work wait there within a request.
-    within_requests: Vec<bool>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -104,7 +102,6 @@ impl<'n, 't> Classes<'n, 't> {
             ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
-            within_requests: Vec::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -114,7 +111,6 @@ impl<'n, 't> Classes<'n, 't> {
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
         classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle);
-        classes.within_requests = keys.iter().map(|key| classes.is_within_endless_work(key, names)).collect();
         classes
     }
 
@@ -195,21 +191,11 @@ impl<'n, 't> Classes<'n, 't> {
         parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
     }
 
-    /// Whether waits of a key are a thread's own, for a time or a child, and others from outside the recording ask its role: they wait
-    /// meanwhile, unseen.
-    pub fn is_for_outside(&self, thread: usize, key: u32) -> bool {
+    /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
+    pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
         let kind = object_type(self.trace, self.trace.events().key(key).object());
-        let is_asked = || self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread]);
-        (kind == ObjectType::Sleep && is_asked()) || self.within_requests.get(key as usize) == Some(&true)
-    }
-
-    /// Whether waits of a key are for a time or a child, within a request, of a thread that was there before the recording and never waits
-    /// for more: nobody is seen to ask it, since the next one always does.
-    fn is_within_endless_work(&self, key: &EventKey, names: &Names<'_, '_>) -> bool {
-        let is_own = matches!(object_type(self.trace, key.object()), ObjectType::Sleep | ObjectType::ChildProcess);
-        let thread = key.thread().get().filter(|_| is_own);
-        thread.is_some_and(|thread| self.dialogues.workloads().is_never_without_work(thread))
-            && names.answers_request(key.stack())
+        kind == ObjectType::Sleep
+            && self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread])
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {
@@ -281,30 +267,55 @@ impl<'n, 't> Classes<'n, 't> {
         [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
     }
 
+    /// The class of waits of a key, as far as what they are for tells.
+    fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
+        use WaitClass::{Demand, Idle, Own, Structure};
+        let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
+        let has_idle_mate = || {
+            let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
+            is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key)
+        };
+        Some(match kind {
+            ObjectType::Sleep | ObjectType::Timer => {
+                if is_idle {
+                    Idle
+                } else {
+                    Own
+                }
+            }
+            ObjectType::ThreadJoin | ObjectType::ChildProcess => Structure,
+            ObjectType::Signal => {
+                if calls_one_of(key, SIGNALS) {
+                    Idle
+                } else {
+                    Demand
+                }
+            }
+            ObjectType::Channel if sends(self.trace, key.stack()) => Demand,
+            ObjectType::Stream if is_full_pipe(name) => Demand,
+            ObjectType::Semaphore if is_connection_pool(name) => Demand,
+            ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
+            // A pool whose threads take work by turns: one of them waits for it, and has the lock.
+            ObjectType::Mutex if has_idle_mate() => Idle,
+            kind if is_needed(kind) => Demand,
+            // Whoever lacks all callers may wait for anything.
+            kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,
+            _ => return None,
+        })
+    }
+
     fn by_key(&self, key: &EventKey, is_idle: bool, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> OfKey {
         use OfKey::{ByRow, Known};
         use WaitClass::{Demand, Idle, Own, Structure};
+        if let Some(class) = self.by_type(key, is_idle) {
+            return Known(class);
+        }
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
         let in_call = key.syscall() >= 0;
         let calls = |names: &[&str]| calls_one_of(key, names);
         let in_loop = is_of_event_loop(key.syscall());
         let name = waited_for(self.trace, key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
-        match kind {
-            ObjectType::Sleep | ObjectType::Timer => return Known(if is_idle { Idle } else { Own }),
-            ObjectType::ThreadJoin | ObjectType::ChildProcess => return Known(Structure),
-            ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
-            ObjectType::Channel if sends(self.trace, key.stack()) => return Known(Demand),
-            ObjectType::Stream if is_full_pipe(name) => return Known(Demand),
-            ObjectType::Semaphore if is_connection_pool(name) => return Known(Demand),
-            ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => return Known(Demand),
-            // A pool whose threads take work by turns: one of them waits for it, and has the lock.
-            ObjectType::Mutex if outcome == Outcome::Unfinished && self.idle_mates.has_one(thread, key) => {
-                return Known(Idle);
-            }
-            kind if is_needed(kind) => return Known(Demand),
-            _ => {}
-        }
         let is_file = kind == ObjectType::Stream && name.starts_with('/') && !name.starts_with("/dev/");
         if key.syscall() == BETWEEN_SAMPLES {
             return Known(Idle); // nothing is known of it
@@ -341,7 +352,9 @@ impl<'n, 't> Classes<'n, 't> {
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
             let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
-            let asked = hands_over || self.was_asked(thread, waker, key, place_of);
+            let asked = hands_over
+                || self.was_asked(thread, waker, key, place_of)
+                || self.is_for_busy_workers(thread, waker, key);
             let waits_for_any = is_idle && !asks(name);
             let is_childs = || !listens(name) && self.dialogues.programs().started(thread, waker);
             let is_loops = || in_loop && (is_internal(name) || self.is_upstream(thread, waker) || is_childs());
@@ -383,6 +396,16 @@ impl<'n, 't> Classes<'n, 't> {
         let role = (self.role_of)(thread);
         let answers: u64 = self.dialogues.enders(role, key.object()).into_iter().flat_map(|it| it.values()).sum();
         self.dialogues.time_outs(role, key.object()) > answers
+    }
+
+    /// Whether a thread that came later waits for one of another role that was there and never without work, and does not take from
+    /// a queue: what it has handed over is in one that nobody waits at.
+    fn is_for_busy_workers(&self, thread: usize, worker: usize, key: &EventKey) -> bool {
+        parks_threads(object_type(self.trace, key.object()))
+            && (self.role_of)(thread) != (self.role_of)(worker)
+            && !self.dialogues.workloads().was_there(thread)
+            && self.is_overloaded(thread, worker)
+            && !receives_from_queue(self.trace, key.stack())
     }
 
     /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.
@@ -450,27 +473,18 @@ impl<'n, 't> Classes<'n, 't> {
     }
 }
 
+/// Whether a stack was cut short within the C library, so that nobody knows what the thread waits for: threads that a runtime starts
+/// before Dwell has its tables, and that never wait again.
+fn is_without_callers(trace: &Trace, stack: StackId) -> bool {
+    let is_cut = stack.get().is_some_and(|row| trace.stacks.end[row] != StackEnd::Complete.code());
+    is_cut
+        && frame_rows(trace, stack)
+            .all(|frame| trace.frames.kernel[frame] || is_system_module(module_path(trace, frame)))
+}
+
 /// Whether a stack is one of a thread of the kernel, which has no program: what it waits for is work.
 fn is_of_kernel(trace: &Trace, stack: StackId) -> bool {
     let outermost = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get()).last();
     let frame = outermost.and_then(|row| trace.stacks.frame[row].get());
     frame.is_some_and(|frame| trace.frames.kernel[frame])
-}
-
-/// Rows that wait to receive on a socket on which something was sent before.
-fn asked(trace: &Trace) -> HashSet<usize> {
-    let (waits, rows) = (&trace.sockets.waits, &trace.events().off_cpu);
-    let mut asked = HashSet::new();
-    for wait in 0..waits.sends_before.len() {
-        let is_answer = matches!(waits.direction[wait], RECEIVE | POLL);
-        let Some(thread) = waits.thread[wait].get().filter(|_| is_answer && waits.sends_before[wait] > 0) else {
-            continue;
-        };
-        let start = waits.start_ns[wait];
-        let row = rows.partition_point(rows.of(thread), |other| other < start);
-        if row < rows.of(thread).end && rows.start_ns(row) == start {
-            asked.insert(row);
-        }
-    }
-    asked
 }

@@ -20,6 +20,7 @@ mod connection_threads;
 mod cpu_runs;
 mod deadlocks;
 mod dialogues;
+mod endless_work;
 mod found;
 mod gil_turns;
 mod hops;
@@ -29,11 +30,13 @@ mod key_facts;
 mod many_files;
 mod meanwhile;
 mod names;
+mod object_titles;
 mod one_wait;
 mod outside;
 mod paced_waits;
 mod permits;
 mod places;
+mod process_ends;
 mod programs;
 mod recent_rows;
 mod requests;
@@ -41,6 +44,7 @@ mod roles;
 mod roots;
 mod run_queue;
 mod scripts;
+mod sent_before;
 mod sleeps;
 mod standstill;
 mod terms;
@@ -61,10 +65,11 @@ use dwell_store::Trace;
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
-use self::chains::{Chains, NodeId, SERVED, WAITS};
+use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::deadlocks::deadlocks;
+use self::endless_work::with_endless_work;
 use self::found::FoundCauses;
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::Meanwhile;
@@ -154,11 +159,14 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let mut accounts = lives(trace, windows, &role_of);
     let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
     let selected = selected(fold);
+    let endless = endless_work(fold, &classes, &names);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
         let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
-        let is_for_outside = || waiters.is_none() && classes.is_for_outside(wait.thread, wait.key);
+        let is_for_outside = || {
+            waiters.is_none() && !endless.contains(&wait.thread) && classes.sleeps_for_outside(wait.thread, wait.key)
+        };
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
@@ -169,8 +177,9 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         if let Some((thread, from, to)) = path {
             let (from, to) = (from.max(part.0), to.min(part.1));
             path_ns += to.saturating_sub(from);
-            walk.ask_for_path(thread, from, to.max(from));
+            walk.ask(thread, (from, to.max(from)), PATH);
         }
+        endless.iter().for_each(|thread| walk.ask(*thread, *part, SERVED));
         walk.walk(*part, &mut |wait, parts| {
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
             let ns = to.saturating_sub(from);
@@ -210,6 +219,14 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     }
 }
 
+/// Threads of which all that they do is told, since somebody outside always waits for it.
+fn endless_work(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) -> Vec<usize> {
+    if !is_of_all(fold) {
+        return Vec::new();
+    }
+    with_endless_work(fold.trace, classes.dialogues().workloads(), names)
+}
+
 /// Where the chains of a wait begin.
 fn root_of(
     class: WaitClass,
@@ -218,8 +235,8 @@ fn root_of(
 ) -> Option<NodeId> {
     match class {
         WaitClass::Demand | WaitClass::GivenUp => is_of_waiters().then_some(WAITS),
-        WaitClass::Own | WaitClass::Structure => is_for_outside().then_some(SERVED),
-        WaitClass::Idle => None,
+        WaitClass::Own => is_for_outside().then_some(SERVED),
+        WaitClass::Idle | WaitClass::Structure => None,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
+use crate::study::explain::object_titles::{article, is_called_lock, is_in_memory, is_of_class, starts_alike, title};
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::requests::answers_request;
 use crate::study::explain::roles::{FORKED, filters, roles};
@@ -365,6 +366,23 @@ impl<'f, 't> Names<'f, 't> {
         answers_request(self.trace, self.stacks, stack)
     }
 
+    /// Whether a thread with the stack is a worker of a pool, by the functions that lead to what it does.
+    pub fn are_workers_at(&self, stack: StackId) -> bool {
+        self.stacks.whole_names(stack).any(|function| function.to_lowercase().contains("worker"))
+    }
+
+    /// How long threads of the role waited at the place that is called `at`, ns.
+    pub fn waits_ns_at(&self, role: RoleId, at: &str) -> u64 {
+        let (events, mut sum) = (self.trace.events(), 0);
+        for thread in self.members_of(role) {
+            events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+                let other = self.place_of.get(&events.key(key).stack()).and_then(|other| self.place(*other));
+                sum += if other.is_some_and(|other| other.at == at) { times.wait_ns } else { 0 };
+            });
+        }
+        sum
+    }
+
     /// Whether one function of the program calls what the two stacks are of: what waits, say, and what ends the wait.
     pub fn are_of_one_activity(&mut self, one: StackId, other: StackId) -> bool {
         let [one, other] = [one, other].map(|stack| self.place_of(stack));
@@ -438,61 +456,4 @@ fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
 pub fn without_count(name: &str) -> &str {
     let counted = |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
     name.rsplit_once(" #").filter(counted).map_or(name, |(name, _)| name)
-}
-
-/// `PostgreSQL lock in LockRelationOid`: the name says that it is a lock.
-fn is_called_lock(name: &str) -> bool {
-    name.split(" in ").next().is_some_and(|what| what.ends_with(" lock"))
-}
-
-fn starts_alike(name: &str, title: &str) -> bool {
-    name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
-}
-
-/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `java.util.concurrent.locks.ReentrantLock`.
-fn is_of_class(name: &str, kind: ObjectType) -> bool {
-    kind == ObjectType::JvmMonitor && name.contains('.')
-}
-
-fn is_in_memory(kind: ObjectType) -> bool {
-    use ObjectType::*;
-    !matches!(kind, Socket | Stream | Timer | Sleep | ChildProcess | Signal | ThreadJoin | PageFault | BlockIo)
-}
-
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'O']) { "an" } else { "a" }
-}
-
-/// What an object of a type is called before its name.
-fn title(kind: ObjectType) -> &'static str {
-    use ObjectType::*;
-    match kind {
-        Mutex => "mutex",
-        ConditionVariable => "condition variable",
-        RwLock => "read/write lock",
-        Semaphore => "semaphore",
-        Barrier => "barrier",
-        SpinLock => "spin lock",
-        Once => "once",
-        ThreadJoin => "join of",
-        Futex => "futex",
-        Event => "event",
-        Timer => "timer",
-        Sleep => "sleep",
-        ChildProcess => "child process",
-        Signal => "signal",
-        IoUring => "io_uring",
-        PageFault => "page fault",
-        KernelLock => "kernel lock",
-        FileLock => "file lock",
-        Channel => "channel",
-        WaitGroup => "wait group",
-        Gil => "GIL",
-        JvmMonitor => "JVM monitor",
-        GoRuntime => "Go runtime",
-        TbbScheduler => "TBB scheduler",
-        OpenMpBarrier => "OpenMP barrier",
-        BlockIo => "block I/O",
-        Unknown | Socket | Stream | User => "",
-    }
 }

@@ -22,7 +22,9 @@ pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
         // A script's server may be written in another language: uwsgi.
         let is_servers = is_below_script && !trace.frames.script[frame];
         let is_librarys = is_packages || is_servers || is_telling_script_library(&trace.frames.file[frame]);
-        if is_below_own && is_librarys && (takes_requests(function) || (is_packages && works(function))) {
+        let of_node = trace.frames.file[frame].strip_prefix("node:");
+        let takes = takes_requests(function) || of_node.is_some_and(takes_requests);
+        if is_below_own && is_librarys && (takes || (is_packages && works(function))) {
             return true;
         }
         is_below_own |= is_of_program(trace, stacks, at);

@@ -1,6 +1,6 @@
 //! Root causes: causes that are one for a reader, with the waits that they explain and the chains that lead to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_model::StackId;
 
@@ -73,7 +73,8 @@ impl RootCause {
 
     /// How long others outside waited for it, ns, where nobody who is recorded did.
     pub fn for_outside_ns(&self) -> u64 {
-        if self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
+        let does = matches!(self.cause.kind, CauseKind::Slept | CauseKind::Ran);
+        if does && self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
     }
 
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.
@@ -86,7 +87,7 @@ impl RootCause {
 
     /// The chains on which one thread waits for another, not only for the cause itself.
     fn through_others(&self, mut chains: Vec<(Vec<Link>, u64)>) -> Vec<(Vec<Link>, u64)> {
-        chains.retain(|(chain, _)| !matches!(chain.as_slice(), [own] if self.is_own_wait(own)));
+        chains.retain(|(chain, _)| self.askers(chain).last().is_some_and(|link| link.role != self.cause.role));
         chains
     }
 
@@ -124,6 +125,7 @@ impl RootCause {
 
 /// The root causes. Of one kind, by one role (a process and its copies are one), for one thing: at one place; what ran, in one function.
 pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCauses) -> Vec<RootCause> {
+    tell_network_from_outside(&mut found.causes);
     let times = times(chains, &found);
     let mut alike: BTreeMap<Cause, Vec<CauseAt<'_>>> = BTreeMap::new();
     for (number, cause) in found.causes.iter().enumerate() {
@@ -143,37 +145,51 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
             roots.extend(root_cause(&found, group));
         }
     }
-    let (mut of_node, mut of_served) = (HashMap::<(usize, NodeId), u64>::new(), HashMap::<(usize, NodeId), u64>::new());
+    // Of each root of the chains, the time by cause and node.
+    let mut of_node: [HashMap<(usize, NodeId), u64>; 3] = Default::default();
     for ((node, cause), ns) in &found.waits_ns {
-        let root = root_of[*cause as usize];
-        match chains.node(*node).root {
-            PATH => roots[root].path_ns += ns,
-            SERVED => {
-                roots[root].served_ns += ns;
-                *of_served.entry((root, *node)).or_default() += ns;
-            }
-            _ => {
-                roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
-                *of_node.entry((root, *node)).or_default() += ns;
-            }
-        }
+        let (root, of) = (root_of[*cause as usize], chains.node(*node).root);
+        let known = &mut roots[root];
+        let sum = match of {
+            PATH => &mut known.path_ns,
+            SERVED => &mut known.served_ns,
+            _ => &mut known.wait_ns,
+        };
+        *sum = sum.saturating_add(*ns);
+        *of_node[of as usize].entry((root, *node)).or_default() += ns;
     }
     let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); roots.len()];
     for (cause, of_cause) in std::mem::take(&mut found.spans).into_iter().enumerate() {
         spans[root_of[cause]].extend(of_cause);
     }
-    let [of_waits, of_served] = [of_node, of_served].map(|of_node| {
+    let mut nodes = of_node.map(|of_node| {
         let mut nodes: Vec<Vec<(u64, NodeId)>> = vec![Vec::new(); roots.len()];
         of_node.into_iter().for_each(|((root, node), ns)| nodes[root].push((ns, node)));
         nodes
     });
-    for ((root, spans), (waits, served)) in roots.iter_mut().zip(spans).zip(of_waits.into_iter().zip(of_served)) {
+    for (number, (root, spans)) in roots.iter_mut().zip(spans).enumerate() {
         // Idle waits that were taken away leave the time in which they were.
         root.wall_ns = union_ns(spans).min(root.wait_ns);
-        root.chains =
-            if root.is_for_outside() { root.through_others(largest(chains, served)) } else { largest(chains, waits) };
+        let mut largest_of = |of: NodeId| largest(chains, std::mem::take(&mut nodes[of as usize][number]));
+        root.chains = match root.is_of_the_end() {
+            false => largest_of(WAITS),
+            true if root.is_for_outside() => root.through_others(largest_of(SERVED)),
+            true => root.through_others(largest_of(PATH)),
+        };
     }
     ends_as_one(roots)
+}
+
+/// A wake-up that came by an interrupt is the network's. Where other waits for the same thing were ended by a program that is not
+/// recorded, that one was: what is sent within the machine mostly arrives in its sender's call, but not always.
+fn tell_network_from_outside(causes: &mut [Cause]) {
+    let of_outside = causes.iter().filter(|cause| cause.kind == CauseKind::Outside);
+    let known: HashSet<(u32, u32)> = of_outside.map(|cause| (cause.role, cause.label)).collect();
+    for cause in causes.iter_mut().filter(|cause| cause.kind == CauseKind::Network) {
+        if known.contains(&(cause.role, cause.label)) {
+            cause.kind = CauseKind::Outside;
+        }
+    }
 }
 
 /// The causes, the largest first.

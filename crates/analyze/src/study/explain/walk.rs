@@ -20,7 +20,7 @@ use dwell_work::stop;
 
 use crate::study::explain::askers::{Asked, Askers, Open};
 use crate::study::explain::cause_pieces::CausePieces;
-use crate::study::explain::chains::{Chains, Idleness, PATH};
+use crate::study::explain::chains::{Chains, Idleness, NodeId};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::collections::Collections;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
@@ -30,6 +30,7 @@ use crate::study::explain::hops::Hops;
 use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
+use crate::study::explain::process_ends::ProcessEnds;
 use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::terms::{CauseKind, Link, WaitClass, parks_threads};
@@ -60,6 +61,7 @@ pub struct WaitWalk<'a, 'f, 't> {
     classes: &'a Classes<'a, 't>,
     cpus: &'a CpuRuns,
     gil_turns: GilTurns,
+    process_ends: ProcessEnds<'t>,
     collections: Collections,
     last_looks: LastLooks,
     keys: KnownKeys<'t>,
@@ -90,6 +92,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             classes,
             cpus,
             gil_turns: GilTurns::new(trace),
+            process_ends: ProcessEnds::new(trace),
             collections: Collections::default(),
             last_looks: cpus.last_looks(),
             keys: KnownKeys::new(trace),
@@ -112,9 +115,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         self.pieces.unwrap_or_default()
     }
 
-    /// Asks what `thread` did from `from` to `to`, for the program's path. Before [`Self::walk`].
-    pub fn ask_for_path(&mut self, thread: usize, from: u64, to: u64) {
-        self.window(thread, (from, to), Askers::one(PATH), Hops::NONE);
+    /// Asks what `thread` did in a span of time, for the program's path or for whoever asks from outside. Before [`Self::walk`].
+    pub fn ask(&mut self, thread: usize, span: (u64, u64), root: NodeId) {
+        self.window(thread, span, Askers::one(root), Hops::NONE);
         self.empty();
     }
 
@@ -343,7 +346,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
-        let (mut waker, mut holder) = (ender, facts.holder);
+        let of_process = |ender| if kind == ObjectType::ChildProcess { self.process_ends.ender(ender) } else { ender };
+        let (mut waker, mut holder) = (ender.map(of_process), facts.holder);
         if kind == ObjectType::Gil && outcome == Outcome::TimedOut {
             // It asks for the GIL each 5 ms, which is no time-out of the program (nor is the JVM's); who ends a later wait had it later.
             holder = holder.or_else(|| self.gil_turns.holder(self.trace.events().key(key).object(), thread, to));

@@ -55,16 +55,21 @@ impl Workloads {
         self.of_role.get(&role).is_some_and(|share| *share >= ALWAYS)
     }
 
-    /// Whether the thread, which was there, always has work.
-    pub fn is_never_without_work(&self, thread: usize) -> bool {
-        self.of_thread.get(&thread).is_some_and(|share| *share >= ALWAYS)
+    /// Whether the thread began with the recording or before.
+    pub fn was_there(&self, thread: usize) -> bool {
+        self.of_thread.contains_key(&thread)
+    }
+
+    /// The threads that were there and always have work.
+    pub fn never_without_work(&self) -> impl Iterator<Item = usize> {
+        self.of_thread.iter().filter(|(_, share)| **share >= ALWAYS).map(|(thread, _)| *thread)
     }
 
     /// Whether a thread that was there asks the role, which was there, too: that one mostly has work, and more than the thread's own
     /// has; none where either came later.
     pub fn asks(&self, thread: usize, own: RoleId, role: RoleId) -> Option<bool> {
         let (own, other) = (self.of_role.get(&own)?, self.of_role.get(&role)?);
-        self.of_thread.contains_key(&thread).then_some(*other >= MOSTLY && other > own)
+        self.was_there(thread).then_some(*other >= MOSTLY && other > own)
     }
 }
 

@@ -1,0 +1,34 @@
+//! Threads that always have the next request: nobody is seen to ask them, since they never wait for one, and what they do keeps
+//! whoever asks from outside the recording.
+
+use std::collections::HashMap;
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::study::explain::names::Names;
+use crate::study::explain::workloads::Workloads;
+
+/// Part of a thread's life that must be within requests.
+const MOSTLY: f64 = 0.5;
+
+/// The threads that were there before the recording, were never without work in it, and mostly were within requests that a library
+/// took.
+pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_, '_>) -> Vec<usize> {
+    let mut known: HashMap<StackId, bool> = HashMap::new();
+    let mut answers = |stack: StackId| *known.entry(stack).or_insert_with(|| names.answers_request(stack));
+    let (events, threads) = (trace.events(), &trace.threads);
+    let is_within_requests = |thread: &usize| {
+        let life_ns = threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
+        let (mut off_cpu_ns, mut waits_ns) = (0, 0);
+        events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
+            off_cpu_ns += times.wait_ns + times.runnable_ns;
+            waits_ns += if answers(events.key(key).stack()) { times.wait_ns } else { 0 };
+        });
+        let samples = events.samples.of(*thread);
+        let of_requests = samples.clone().filter(|row| answers(events.key(events.samples.key(*row)).stack())).count();
+        let ran_ns = life_ns.saturating_sub(off_cpu_ns) as f64 * of_requests as f64 / samples.len().max(1) as f64;
+        waits_ns as f64 + ran_ns >= MOSTLY * life_ns as f64
+    };
+    workloads.never_without_work().filter(is_within_requests).collect()
+}

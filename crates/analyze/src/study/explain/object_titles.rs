@@ -1,0 +1,63 @@
+//! What objects are called in a sentence, by their type and name.
+
+use dwell_model::ObjectType;
+
+/// `PostgreSQL lock in LockRelationOid`: the name says that it is a lock.
+pub fn is_called_lock(name: &str) -> bool {
+    name.split(" in ").next().is_some_and(|what| what.ends_with(" lock"))
+}
+
+/// Whether the name begins with the title.
+pub fn starts_alike(name: &str, title: &str) -> bool {
+    name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
+}
+
+/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `java.util.concurrent.locks.ReentrantLock`.
+pub fn is_of_class(name: &str, kind: ObjectType) -> bool {
+    kind == ObjectType::JvmMonitor && name.contains('.')
+}
+
+/// Whether objects of the type lie in the program's memory.
+pub fn is_in_memory(kind: ObjectType) -> bool {
+    use ObjectType::*;
+    !matches!(kind, Socket | Stream | Timer | Sleep | ChildProcess | Signal | ThreadJoin | PageFault | BlockIo)
+}
+
+/// `a` or `an`.
+pub fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'O']) { "an" } else { "a" }
+}
+
+/// What an object of a type is called before its name.
+pub fn title(kind: ObjectType) -> &'static str {
+    use ObjectType::*;
+    match kind {
+        Mutex => "mutex",
+        ConditionVariable => "condition variable",
+        RwLock => "read/write lock",
+        Semaphore => "semaphore",
+        Barrier => "barrier",
+        SpinLock => "spin lock",
+        Once => "once",
+        ThreadJoin => "join of",
+        Futex => "futex",
+        Event => "event",
+        Timer => "timer",
+        Sleep => "sleep",
+        ChildProcess => "child process",
+        Signal => "signal",
+        IoUring => "io_uring",
+        PageFault => "page fault",
+        KernelLock => "kernel lock",
+        FileLock => "file lock",
+        Channel => "channel",
+        WaitGroup => "wait group",
+        Gil => "GIL",
+        JvmMonitor => "JVM monitor",
+        GoRuntime => "Go runtime",
+        TbbScheduler => "TBB scheduler",
+        OpenMpBarrier => "OpenMP barrier",
+        BlockIo => "block I/O",
+        Unknown | Socket | Stream | User => "",
+    }
+}
