@@ -4,7 +4,8 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause, is_within_machine,
+    Account, CauseKind, Contention, Did, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause,
+    is_within_machine,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -45,7 +46,10 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
-        (CauseKind::Slept, None) if root.meanwhile.is_some() => say!(ADVICE_POLLED),
+        (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
+            Did::Looked(_) => say!(ADVICE_LOOKED_AT),
+            Did::Slept | Did::Ran => say!(ADVICE_POLLED),
+        },
         (CauseKind::Slept, None) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
         }

@@ -5,7 +5,8 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, NOTHING, Names, RootCause, sleep_within, wait_place,
+    Cause, CauseKind, Contention, Did, Explanation, Link, Meanwhile, NOTHING, Names, RootCause, sleep_within,
+    wait_place,
 };
 
 /// Part of a cause's time from which one more place that calls is named.
@@ -154,9 +155,10 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
 /// What others did while it slept again and again.
 fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Sentence {
     let (who, place, time) = (explanation.names.role(others.role), others.place.as_str(), Word::Ns(others.ns));
-    match others.slept {
-        true => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
-        false => say!(MEANWHILE_RAN, who = who, place = place, time = time),
+    match others.did {
+        Did::Slept => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
+        Did::Ran => say!(MEANWHILE_RAN, who = who, place = place, time = time),
+        Did::Looked(count) => say!(MEANWHILE_LOOKED, who = who, count = count as u64, place = place, time = time),
     }
 }
 

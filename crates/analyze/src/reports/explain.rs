@@ -17,7 +17,7 @@ use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, que
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+    Account, CauseKind, Contention, Did, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -159,7 +159,7 @@ fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
 fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
     let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let others = root.meanwhile.as_ref().filter(|_| unseen)?;
-    let kind = if others.slept { CauseKind::Slept } else { CauseKind::Ran };
+    let kind = if others.did == Did::Slept { CauseKind::Slept } else { CauseKind::Ran };
     explanation.causes.iter().find(|cause| {
         let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
         is_it && delay_ns(cause) >= others.ns / 2
@@ -198,8 +198,8 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
         let ns = match cause.reason {
             QueueReason::Quota => queue.quota_ns,
             QueueReason::OtherPrograms => queue.others_ns,
-            QueueReason::OwnThreads | QueueReason::Collector if queue.own_ns < least_ns => 0,
-            QueueReason::OwnThreads | QueueReason::Collector => queue.own_ns,
+            _ if queue.own_ns < least_ns => 0,
+            QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector => queue.own_ns,
         };
         (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
@@ -209,7 +209,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
 impl QueueRow<'_> {
     /// Whether the program's own threads had the CPUs.
     fn is_own(&self) -> bool {
-        matches!(self.cause.reason, QueueReason::OwnThreads | QueueReason::Collector)
+        matches!(self.cause.reason, QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector)
     }
 }
 
@@ -272,6 +272,9 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
         }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
         QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
+        QueueReason::Affinity => {
+            say!(CAUSE_AFFINITY, cpus = subject, place = place.clone(), wait = wait, wall = wall)
+        }
         QueueReason::Collector => say!(CAUSE_COLLECTOR_RAN, wait = wait, wall = wall),
     };
     let text = Prose::from(sentence).then(cause.evidence.clone()).and(waits_for_queued(explanation, &row.waits));

@@ -23,6 +23,8 @@ pub enum QueueReason {
     OtherPrograms,
     /// Other threads of the program had them.
     OwnThreads,
+    /// The same, since all of them keep to some of the CPUs that the program may use.
+    Affinity,
     /// The same, and these mostly collected garbage.
     Collector,
 }
@@ -33,7 +35,7 @@ impl QueueReason {
         match self {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
-            Self::OwnThreads => "oversubscription",
+            Self::OwnThreads | Self::Affinity => "oversubscription",
             Self::Collector => "garbage-collection",
         }
     }
@@ -44,6 +46,7 @@ impl QueueReason {
             Self::Quota => say!(ADVICE_CPU_QUOTA),
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
+            Self::Affinity => say!(ADVICE_AFFINITY),
             Self::Collector => say!(ADVICE_COLLECTED),
         }
     }
@@ -81,6 +84,10 @@ const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
 const COLLECTED_SHARE: f64 = 0.5;
+/// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
+const STRAY_SHARE: f64 = 0.02;
+/// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
+const SPREAD_NS: u64 = 500_000_000;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
 
@@ -194,6 +201,7 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
             stack: StackId::NONE,
         });
     }
+    let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
     let text = say!(
         OVERSUBSCRIPTION,
         share = Word::part(levels.oversubscribed_ns, cpu_ns),
@@ -203,11 +211,25 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
         part = Word::part(queued_ns, cpu_ns),
     );
     Some(QueueCause {
-        reason: QueueReason::OwnThreads,
-        subject: format!("{cpus} CPUs"),
+        reason: if kept_to.is_some() { QueueReason::Affinity } else { QueueReason::OwnThreads },
+        subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),
         evidence: text.into(),
         stack: running.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack),
     })
+}
+
+/// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
+fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
+    if fold.trace.fiber_threads > 0 {
+        return None; // which CPU a goroutine ran on is not known
+    }
+    let (trace, samples) = (fold.trace, &fold.trace.events().samples);
+    let mut of_cpu: BTreeMap<u16, usize> = BTreeMap::new();
+    let rows = (0..trace.threads.tid.len()).flat_map(|thread| samples.of(thread));
+    rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
+    let all: usize = of_cpu.values().sum();
+    let used = of_cpu.values().filter(|count| **count as f64 >= STRAY_SHARE * all as f64).count();
+    (fold.shown().cpu_ns() >= SPREAD_NS && used > 0).then_some(used as u32)
 }
 
 /// Time of a histogram over numbers of threads, each instant as often as there are threads, up to `most`, ns.

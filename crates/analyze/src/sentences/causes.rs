@@ -40,6 +40,9 @@ sentence_table! {
     CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
         "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
         "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_AFFINITY = "cause-affinity",
+        "The program's threads kept to {cpus}, mostly at {place}: {wait} in run queues behind one another, in {wall} of time.",
+        "プログラムのスレッドは {cpus} だけで実行されていました。場所は主に {place} です。互いの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
         "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
@@ -76,6 +79,9 @@ sentence_table! {
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
+    MEANWHILE_LOOKED = "meanwhile-looked",
+        "Meanwhile {who} slept in {place} {count} times, {time} together, and went on when this ended.",
+        "その間、{who} は {place} で {count} 回、合計 {time} スリープし、これが終わると先に進みました。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
     QUEUED_WAITS = "queued-waits", "Waits of {wait} are because of that, most of them: {chain}.",
         "これによる待機は {wait} で、最も長いのは: {chain}。";
@@ -88,9 +94,15 @@ sentence_table! {
     ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
         "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
         "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+    ADVICE_AFFINITY = "advice-affinity",
+        "Let them run on all CPUs, or bind each to one of its own: an affinity (sched_setaffinity, pthread_setaffinity_np, taskset, OMP_PLACES, numactl) or a cpuset keeps them there.",
+        "すべての CPU で実行できるようにするか、スレッドごとに別の CPU に割り当ててください。アフィニティー (sched_setaffinity、pthread_setaffinity_np、taskset、OMP_PLACES、numactl) または cpuset により、そこに留められています。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
     ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
+    ADVICE_LOOKED_AT = "advice-looked-at",
+        "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
+        "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",

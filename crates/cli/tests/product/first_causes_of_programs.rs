@@ -20,6 +20,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::pool_of_connections", pool_of_connections),
         Case::new("first_causes::server_without_a_pause", server_without_a_pause),
         Case::new("first_causes::starved_holder", starved_holder),
+        Case::new("first_causes::lock_file", lock_file),
+        Case::new("first_causes::affinity", affinity),
     ]
 }
 
@@ -219,4 +221,53 @@ fn starved_holder() -> Result<()> {
     let app = compiled("gcc", &["-g", "-O1", "-pthread"], "starved.c", STARVED, folder.path())?;
     let recording = Recording::of(&[], &["taskset", "-c", "0", &app])?;
     expect_first(&recording, "run-queue", 0.5, &["mutex config_lock", "read_config (starved.c:", "a higher priority"])
+}
+
+const MIGRATIONS: &str = "
+import os, sys, time
+def migrate_schema(): time.sleep(0.8)
+def take(path):
+    while True:
+        try: return os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError: time.sleep(0.05)
+for _ in range(2): os.fork()
+take(sys.argv[1])
+migrate_schema()
+os.unlink(sys.argv[1])
+time.sleep(0.3)
+try:
+    while True: os.wait()
+except ChildProcessError: pass
+";
+
+/// Whoever has a lock file sleeps, and the others look each 50 ms whether it is gone: nobody wakes them.
+fn lock_file() -> Result<()> {
+    let recording = of_scripts(&[("migrate.py", MIGRATIONS)], "exec $PYTHON $FOLDER/migrate.py $FOLDER/lock")?;
+    expect_first(&recording, "slept", 2.0, &["migrate_schema (migrate.py:3)", "take (migrate.py:7)", "a lock file"])
+}
+
+const PINNED: &str = "
+#include <pthread.h>
+#include <sched.h>
+static void *render_tile(void *unused) {
+    cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    for (volatile long i = 0; i < 1500000000; i++) {}
+    return unused;
+}
+int main(void) {
+    pthread_t tiles[4];
+    for (int i = 0; i < 4; i++) pthread_create(&tiles[i], 0, render_tile, 0);
+    for (int i = 0; i < 4; i++) pthread_join(tiles[i], 0);
+    return 0;
+}
+";
+
+/// Threads that bind themselves to one CPU are not too many for the machine.
+fn affinity() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = compiled("gcc", &["-D_GNU_SOURCE", "-g", "-O1", "-pthread"], "pinned.c", PINNED, folder.path())?;
+    let recording = Recording::of(&[], &["taskset", "-c", "0,1", &app])?;
+    expect_first(&recording, "oversubscription", 2.0, &["kept to 1 of 2 CPUs", "render_tile", "an affinity"])
 }

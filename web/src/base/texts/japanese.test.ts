@@ -24,7 +24,7 @@ const texts = CATALOGUES.flatMap((catalogue) => Object.entries(catalogue));
 
 /** Names that Japanese writes in Latin letters. */
 const NAMES =
-  `Dwell Intel Python CPython Ruby Go Java JavaScript Node Redis OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc Ctrl futex cgroup
+  `Dwell Intel numactl cpuset Python CPython Ruby Go Java JavaScript Node Redis OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc Ctrl futex cgroup
   perf eventfd signalfd sigwait writev splice listen accept broadcast keep alive mlockall multiprocessing debuginfod taskset
   performance docker malloc jemalloc mimalloc tcmalloc mktime strftime stdio ms us`.split(/\s+/);
 

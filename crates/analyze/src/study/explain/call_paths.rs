@@ -10,6 +10,14 @@ const SELF_SHARE: f64 = 0.2;
 /// Part of a function's time in one that it calls, from which on that one is a group of its own.
 const CALLEE_SHARE: f64 = 0.1;
 
+/// So many groups are pieces …
+const MANY_PIECES: usize = 5;
+/// … if none has this part of the time …
+const PIECE_SHARE: f64 = 0.34;
+/// … and are told as what is done in the innermost function that has this part, below the outermost ones.
+const MOST_SHARE: f64 = 0.6;
+const OUTERMOST: usize = 2;
+
 /// Part of a group's time in one innermost function, from which on the group is called by that.
 const INNERMOST_SHARE: f64 = 0.8;
 
@@ -38,8 +46,41 @@ pub struct CauseGroup<'p> {
     pub callers: Vec<(String, u64)>,
 }
 
-/// Groups causes by function: down the calls, and apart where a function only hands the work on to others.
-pub fn by_function(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
+/// Groups causes by function: down the calls, and apart where a function only hands the work on to others; but together where only
+/// small pieces would be left.
+pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
+    let groups = apart(causes.to_vec());
+    let (whole, largest) = (sum(causes), groups.iter().map(|group| sum(&group.causes)).max().unwrap_or(0));
+    if groups.len() < MANY_PIECES || largest as f64 >= PIECE_SHARE * whole as f64 {
+        return groups;
+    }
+    match together(causes) {
+        Some((inside, outside, depth)) => {
+            let mut groups = apart(outside);
+            groups.push(group_at(inside, depth));
+            groups
+        }
+        None => groups,
+    }
+}
+
+/// The causes within the innermost function that has most of the time, the others, and how deep it is; none where that is one of the
+/// outermost, whose names say what the program is and not what it did.
+fn together<'p>(causes: &[CauseAt<'p>]) -> Option<(Vec<CauseAt<'p>>, Vec<CauseAt<'p>>, usize)> {
+    let (mut inside, mut depth, least) = (causes.to_vec(), 0, MOST_SHARE * sum(causes) as f64);
+    loop {
+        let (_, callees) = split_by_callee(inside.clone(), depth);
+        match callees.into_iter().max_by_key(|causes| sum(causes)).filter(|callee| sum(callee) as f64 >= least) {
+            Some(callee) => (inside, depth) = (callee, depth + 1),
+            None => break,
+        }
+    }
+    let is_inside = |cause: &CauseAt<'_>| inside.iter().any(|other| other.cause == cause.cause);
+    let outside = causes.iter().copied().filter(|cause| !is_inside(cause)).collect();
+    (depth > OUTERMOST).then_some((inside, outside, depth))
+}
+
+fn apart(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
     let mut groups = Vec::new();
     let mut left = vec![(0, causes)];
     while let Some((depth, causes)) = left.pop() {
@@ -185,9 +226,11 @@ mod tests {
     /// `(path, ns)` to `(at, ns)`, the largest first.
     fn groups_of(runs: &[(&str, u64)]) -> Vec<(String, u64)> {
         let places: Vec<CodePlace> = runs.iter().map(|(path, _)| place(path)).collect();
-        let causes = places.iter().zip(runs).map(|(place, (_, ns))| CauseAt { place, ns: *ns, cause: 0 }).collect();
+        let numbered = (0..).zip(places.iter().zip(runs));
+        let causes: Vec<CauseAt<'_>> =
+            numbered.map(|(cause, (place, (_, ns)))| CauseAt { place, ns: *ns, cause }).collect();
         let mut groups: Vec<(String, u64)> =
-            by_function(causes).into_iter().map(|group| (group.at, sum(&group.causes))).collect();
+            by_function(&causes).into_iter().map(|group| (group.at, sum(&group.causes))).collect();
         groups.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
         groups
     }
@@ -226,6 +269,18 @@ mod tests {
         };
         assert_eq!(groups(&places[..2]), [("nap:3".to_owned(), 2)]);
         assert_eq!(groups(&places).len(), 3);
+    }
+
+    #[test]
+    fn pieces_are_what_the_innermost_function_does_that_has_most() {
+        let pieces = ["scan:1>fetch:1", "scan:1>copy:1", "sort:1>compare:1", "sort:1>swap:1", "write:1"];
+        let paths: Vec<String> = pieces.iter().map(|piece| format!("main:1>serve:1>execute:1>{piece}")).collect();
+        let mut runs: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), 15)).collect();
+        runs.push(("main:1>serve:1>parse:1", 25));
+        assert_eq!(groups_of(&runs), [("execute:1".to_owned(), 75), ("parse:1".to_owned(), 25)]);
+        let outermost: Vec<String> = pieces.iter().map(|piece| format!("main:1>{piece}")).collect();
+        let runs: Vec<(&str, u64)> = outermost.iter().map(|path| (path.as_str(), 15)).collect();
+        assert_eq!(groups_of(&runs).len(), 5, "main says nothing");
     }
 
     #[test]

@@ -20,17 +20,28 @@ const LONGER: u64 = 2;
 /// Part of the recording that a sleep takes at most: who sleeps through all of it does nothing for anybody.
 const WHOLE: f64 = 0.9;
 /// Part of the waits' time that one thing must have taken to be told.
-const SHARE: f64 = 0.5;
+pub const SHARE: f64 = 0.5;
 /// Rows from which on nobody waits for this answer.
-const MOST_ROWS: usize = 1_000_000;
+pub const MOST_ROWS: usize = 1_000_000;
+
+/// What others did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// They ran.
+    Ran,
+    /// They slept.
+    Slept,
+    /// They slept again and again, so many times, until it ended: they looked whether they might go on.
+    Looked(usize),
+}
 
 /// What others did for most of the time.
 #[derive(Clone, Debug)]
 pub struct Meanwhile {
     /// Who.
     pub role: RoleId,
-    /// Whether they slept there; else they ran.
-    pub slept: bool,
+    /// What.
+    pub did: Did,
     /// `function (file:line)`.
     pub place: String,
     /// For how long anybody of them did, ns.
@@ -166,11 +177,12 @@ fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
     }
     let lengths = of_function.into_iter().map(|((role, slept, _), all)| (union_ns(all.spans), role, slept, all.place));
     let (ns, role, slept, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
-    Some(Meanwhile { role, slept, place: names.place_or_unknown(place).at.clone(), ns })
+    let did = if slept { Did::Slept } else { Did::Ran };
+    Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }
 
 /// The parts of a span that are within others, which come in order and do not overlap.
-fn within(others: &[(u64, u64)], (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+pub fn within(others: &[(u64, u64)], (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     let first = others.partition_point(|other| other.1 <= from);
     let parts = others[first..].iter().take_while(move |other| other.0 < to);
     parts.map(move |other| (other.0.max(from), other.1.min(to)))

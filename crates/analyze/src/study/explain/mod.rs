@@ -27,6 +27,7 @@ mod hops;
 mod idle_mates;
 mod interval_polls;
 mod key_facts;
+mod lookers;
 mod many_files;
 mod meanwhile;
 mod names;
@@ -71,9 +72,10 @@ use self::cpu_runs::CpuRuns;
 use self::deadlocks::deadlocks;
 use self::endless_work::with_endless_work;
 use self::found::FoundCauses;
+use self::lookers::lookers;
 use self::many_files::many_files_as_one;
-pub use self::meanwhile::Meanwhile;
 use self::meanwhile::meanwhile;
+pub use self::meanwhile::{Did, Meanwhile};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::places::{function_at, wait_place};
@@ -257,6 +259,9 @@ fn causes<'t>(
 fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     for root in causes.iter_mut() {
         root.ran_mostly = path_ns > 0 && root.ran_for_most_of(path_ns);
+        if root.ran_mostly {
+            root.chains.clear(); // of waits that it hardly explains
+        }
     }
     // What a runtime's poller was told may have been this program's own.
     let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
@@ -272,9 +277,13 @@ fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, cau
         let is_librarys = || sleep_within(&fold.stacks, names, root).is_some();
         if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root)) || is_librarys()) {
             root.meanwhile = meanwhile(fold.trace, names, &root.cause);
+            if root.meanwhile.is_none() && is_alone && is_much {
+                root.meanwhile = lookers(fold.trace, names, &root.cause);
+            }
         }
         // Nobody was seen to end it, but somebody slept all the time.
-        root.is_awaited |= root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.slept);
+        root.is_awaited |=
+            root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == Did::Slept);
     }
 }
 

@@ -139,7 +139,7 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
     let mut roots: Vec<RootCause> = Vec::new();
     let mut root_of: Vec<usize> = vec![0; found.causes.len()];
     for (cause, causes) in alike {
-        let groups = if cause.kind == CauseKind::Ran { by_function(causes) } else { by_place(causes) };
+        let groups = if cause.kind == CauseKind::Ran { by_function(&causes) } else { by_place(causes) };
         for group in groups {
             group.causes.iter().for_each(|at| root_of[at.cause as usize] = roots.len());
             roots.extend(root_cause(&found, group));

@@ -8,7 +8,7 @@ use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
 use super::one_wait::each_wait_is_its_pieces;
-use super::{CauseKind, Explanation, explain, explain_within};
+use super::{CauseKind, Did, Explanation, explain, explain_within};
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
 use crate::question::windows::{Part, Windows};
@@ -62,7 +62,9 @@ fn what_others_did_while_one_looked_again_and_again_is_told() {
         let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept).unwrap();
         assert!(slept.is_of_the_end());
         let told = slept.meanwhile.as_ref();
-        told.map(|told| (explanation.names.role(told.role).to_owned(), told.slept, told.place.clone(), told.ns / CELL))
+        told.map(|told| {
+            (explanation.names.role(told.role).to_owned(), told.did == Did::Slept, told.place.clone(), told.ns / CELL)
+        })
     };
     assert_eq!(meanwhile(&format!("a: #{polls}\nb: #{work}")), Some(("b".into(), false, "f1 (app.c:14)".into(), 20)));
     // Too few sleeps for a loop, and nobody who did anything for long.
