@@ -211,6 +211,9 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     let place =
         asked.map_or_else(|| root.place(), |link| explanation.names.place(link.place).map(|place| place.at.clone()));
     let role = asked.map_or(root.cause.role, |link| link.role);
+    if explanation.names.is_fiber(role) || explanation.names.are_made_for_connections(role) {
+        return None; // there are as many as those who ask have opened connections
+    }
     let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
     (idle < ALWAYS_BUSY).then(|| pool_advice(explanation, role, account.threads, (idle, place)))

@@ -29,6 +29,8 @@ enum StackPlace {
     Caller,
     /// One of the first functions above the waiting call.
     Near,
+    /// In Java's library, with nothing of the program's below.
+    JavaLibrary,
     /// Anywhere: a thread that does nothing else.
     Anywhere,
 }
@@ -37,6 +39,19 @@ enum StackPlace {
 const NEAR: usize = 3;
 /// Frames looked at, at most.
 const DEPTH: usize = 64;
+
+/// How functions begin that are of Java's library, or of the virtual machine for it.
+const OF_JAVA: &[&str] = &[
+    "java.",
+    "jdk.",
+    "sun.",
+    "Unsafe_Park",
+    "Parker::",
+    "ObjectMonitor::",
+    "ObjectSynchronizer::",
+    "JVM_MonitorWait",
+    "os::Platform",
+];
 
 const POOL: &[T] =
     &[T::ConditionVariable, T::Semaphore, T::Futex, T::TbbScheduler, T::JvmMonitor, T::GoRuntime, T::Unknown];
@@ -240,6 +255,13 @@ const PATTERNS: &[Pattern] = &[
             "ServiceThread::*",
             "SignalHandler*",
             "os::signal_wait*",
+        ],
+    },
+    // Java's own pools, timers and queues: the wait is many functions below.
+    Pattern {
+        types: &[],
+        place: StackPlace::JavaLibrary,
+        functions: &[
             "java.util.concurrent.ThreadPoolExecutor.getTask*",
             "java.util.concurrent.ForkJoinPool.awaitWork*",
             "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take*",
@@ -270,6 +292,11 @@ impl IdleWaits {
     }
 }
 
+/// Whether a function is of Java's library, or one by which that parks threads.
+fn is_of_java(function: &str) -> bool {
+    OF_JAVA.iter().any(|start| function.starts_with(start))
+}
+
 /// Whether the first of `places` is the function that the pattern names, called by the one that it names with it.
 fn is_at(functions: &str, places: &[(&str, bool)]) -> bool {
     let is = |pattern: &str, at: usize| places.get(at).is_some_and(|(name, _)| glob(pattern, name));
@@ -288,6 +315,7 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     // The waiting call: the system's frames at the leaf. A stack of nothing but these is all call.
     let call = places.iter().position(|(_, is_system)| !is_system).unwrap_or(places.len());
     let near = places.len().min(call + NEAR);
+    let java = places.iter().position(|(name, is_system)| !is_system && !is_of_java(name)).unwrap_or(places.len());
     let found = |pattern: &Pattern, range: &[(&str, bool)]| {
         (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
     };
@@ -302,6 +330,7 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
         StackPlace::Call => found(pattern, &places[..call]),
         StackPlace::Caller => found(pattern, &places[call..places.len().min(call + 1)]),
         StackPlace::Near => found(pattern, &places[..near]),
+        StackPlace::JavaLibrary => found(pattern, &places[..java]),
         StackPlace::Anywhere => found(pattern, &places),
     };
     PATTERNS.iter().any(|pattern| (pattern.types.is_empty() || pattern.types.contains(&object)) && holds(pattern))

@@ -11,9 +11,13 @@ const OTHER_POOLS: &[&str] = &[
     "thread", "worker", "executor", "forkjoin", "process", "task", "job", "fiber", "memory", "buffer", "constant",
     "string",
 ];
-/// What functions are called that take something from a pool …
+/// What it is that pools of connections and the like give out, besides those that are called `Pool` only: from others with the same
+/// functions threads take work.
+const GIVEN_OUT: &[&str] =
+    &["conn", "queuepool", "object", "resource", "session", "client", "socket", "channel", "db", "database"];
+/// What functions are called that take something from these …
 const TAKE: &[&str] = &["get", "do_get", "get_timeout", "getresource", "getpoolentryblocking", "connect", "take"];
-/// … or begin with.
+/// … or how they begin from any.
 const TAKE_BEGIN: &[&str] = &["borrow", "checkout", "check_out", "acquire", "lease", "getconn", "get_conn"];
 
 /// The outermost function by which a thread with these `functions`, leaf first, takes something from a pool.
@@ -28,7 +32,11 @@ fn takes_from_pool(function: &str) -> bool {
     let method = method.trim_start_matches('_');
     class.contains(POOL)
         && !OTHER_POOLS.iter().any(|other| class.contains(other))
-        && (TAKE.contains(&method) || TAKE_BEGIN.iter().any(|begin| method.starts_with(begin)))
+        && ((TAKE.contains(&method) && gives_out(class)) || TAKE_BEGIN.iter().any(|begin| method.starts_with(begin)))
+}
+
+fn gives_out(class: &str) -> bool {
+    class == POOL || GIVEN_OUT.iter().any(|what| class.contains(what))
 }
 
 /// `r2d2::Pool::get` of `r2d2::Pool<M>::get(…)`.
@@ -71,6 +79,7 @@ mod tests {
             ("scheduled_thread_pool::Worker::get_job scheduled_thread_pool::Worker::run", None),
             ("Queue.get Pool._handle_tasks", None),
             ("java.util.concurrent.ForkJoinPool.awaitWork java.util.concurrent.ForkJoinPool.runWorker", None),
+            ("Condition.wait CarPool.get assemble", None),
             ("get main", None),
             ("", None),
         ] {

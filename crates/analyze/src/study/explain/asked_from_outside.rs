@@ -2,13 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dwell_model::{ProcessId, WakerKind};
+use dwell_model::{ObjectType, ProcessId, WakerKind};
 use dwell_store::{EventKey, Trace};
 
+use crate::stacks::object::object_type;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::terms::{RoleId, is_of_event_loop, listens};
 use crate::study::explain::wait_ends::{waited_for, waker_of};
 
+/// Sleeps in a row that are of a stream.
+const STREAM: u32 = 4;
 /// Waits for questions that make a role one that is asked.
 const USUAL: u64 = 5;
 
@@ -21,15 +24,19 @@ pub struct AskedFromOutside {
     processes: HashSet<ProcessId>,
     /// Roles that work for these.
     workers: HashSet<RoleId>,
+    /// Threads that sleep again and again within one request: they write in between, as to whoever listens to a stream.
+    streaming: HashSet<usize>,
 }
 
 impl AskedFromOutside {
-    /// Those of a trace. `is_idle` tells of a key, by number, whether its waits are for whatever comes.
+    /// Those of a trace. `is_idle` tells of a key, by number, whether its waits are for whatever comes; `has_one_per_connection` of a role
+    /// whether each connection has a thread of its own.
     pub fn new(
         trace: &Trace,
         role_of: &dyn Fn(usize) -> RoleId,
         dialogues: &Dialogues<'_>,
         is_idle: &dyn Fn(usize) -> bool,
+        has_one_per_connection: &dyn Fn(RoleId) -> bool,
     ) -> Self {
         let mut processes = HashSet::new();
         let asked = usual_roles(trace, dialogues, |number, key| {
@@ -50,13 +57,37 @@ impl AskedFromOutside {
             };
             Some(role_of(worker))
         });
-        Self { asked, processes, workers }
+        // The only thread of a connection keeps nobody else.
+        let roles: HashSet<RoleId> =
+            asked.union(&workers).copied().filter(|role| has_one_per_connection(*role)).collect();
+        let streams = |thread: &usize| roles.contains(&role_of(*thread)) && streams(trace, *thread);
+        let streaming = (0..trace.threads.tid.len()).filter(streams).collect();
+        Self { asked, processes, workers, streaming }
     }
 
-    /// Whether a thread of the role and the process is asked from outside, or works for those that are.
-    pub fn has(&self, role: RoleId, process: ProcessId) -> bool {
+    /// Whether a thread of the role and the process is asked from outside, or works for those that are, and does one thing after the
+    /// other.
+    pub fn has(&self, thread: usize, role: RoleId, process: ProcessId) -> bool {
+        !self.streaming.contains(&thread) && self.has_role(role, process)
+    }
+
+    fn has_role(&self, role: RoleId, process: ProcessId) -> bool {
         self.workers.contains(&role) || (self.asked.contains(&role) && self.processes.contains(&process))
     }
+}
+
+/// Whether a thread sleeps again and again and waits for nothing else in between.
+fn streams(trace: &Trace, thread: usize) -> bool {
+    let events = trace.events();
+    let (mut in_a_row, mut most) = (0, 0);
+    events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+        if times.wait_ns > 0 {
+            let sleeps = object_type(trace, events.key(key).object()) == ObjectType::Sleep;
+            in_a_row = if sleeps { in_a_row + 1 } else { 0 };
+            most = most.max(in_a_row);
+        }
+    });
+    most >= STREAM
 }
 
 fn is_question(trace: &Trace, key: &EventKey) -> bool {

@@ -13,6 +13,7 @@ use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::stacks::own_code::is_system_module;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
+use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
@@ -70,6 +71,8 @@ pub struct Classes<'n, 't> {
     ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
+    /// Threads that were never without work and wake several others at once.
+    broadcasters: HashSet<usize>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -102,7 +105,10 @@ impl<'n, 't> Classes<'n, 't> {
             ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
+            broadcasters: HashSet::new(),
         };
+        let busy = classes.dialogues.workloads().never_without_work().collect();
+        classes.broadcasters = broadcasters(trace, &busy);
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
@@ -110,7 +116,9 @@ impl<'n, 't> Classes<'n, 't> {
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
-        classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle);
+        let has_one_per_connection = |role: RoleId| names.is_fiber(role) || names.are_made_for_connections(role);
+        classes.asked_from_outside =
+            AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle, &has_one_per_connection);
         classes
     }
 
@@ -195,7 +203,7 @@ impl<'n, 't> Classes<'n, 't> {
     pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
         let kind = object_type(self.trace, self.trace.events().key(key).object());
         kind == ObjectType::Sleep
-            && self.asked_from_outside.has((self.role_of)(thread), self.trace.threads.process[thread])
+            && self.asked_from_outside.has(thread, (self.role_of)(thread), self.trace.threads.process[thread])
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {
@@ -404,6 +412,7 @@ impl<'n, 't> Classes<'n, 't> {
         parks_threads(object_type(self.trace, key.object()))
             && (self.role_of)(thread) != (self.role_of)(worker)
             && !self.dialogues.workloads().was_there(thread)
+            && !self.broadcasters.contains(&worker)
             && self.is_overloaded(thread, worker)
             && !receives_from_queue(self.trace, key.stack())
     }

@@ -30,5 +30,7 @@ pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         let ran_ns = life_ns.saturating_sub(off_cpu_ns) as f64 * of_requests as f64 / samples.len().max(1) as f64;
         waits_ns as f64 + ran_ns >= MOSTLY * life_ns as f64
     };
-    workloads.never_without_work().filter(is_within_requests).collect()
+    // Of threads that are made for connections each has its own: the others do not wait for one that ticks.
+    let is_of_pool = |thread: &usize| !names.are_made_for_connections(names.role_of(*thread));
+    workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
 }

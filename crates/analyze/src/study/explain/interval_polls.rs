@@ -12,8 +12,8 @@ use crate::study::explain::terms::PlaceId;
 pub const CUT_NS: u64 = 200_000;
 /// Waits at one place that go on from which on they are cut there …
 const HABIT: u64 = 3;
-/// … and the part of all time-outs there.
-const CUT_SHARE: f64 = 0.67;
+/// … and the part of all time-outs there: of an answer in two parts each second one is followed by none.
+const CUT_SHARE: f64 = 0.4;
 
 /// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
 pub type WaitPlace = (ObjectId, PlaceId);
