@@ -107,8 +107,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 fn waits_for_itself(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
     let account: &Account = explanation.accounts.get(&root.cause.role)?;
     let threads = account.threads;
-    let is_pool = threads >= 2 && explanation.names.are_workers_at(root.stack);
-    let waits_ns = if is_pool { explanation.names.waits_ns_at(root.cause.role, &root.at) } else { 0 };
+    let names = &explanation.names;
+    let is_pool = threads >= 2 && names.are_workers_at(root.stack) && !names.takes_from_queue(root.stack);
+    let waits_ns = if is_pool { names.waits_ns_at(root.cause.role, &root.at) } else { 0 };
     let at_once = waits_ns as f64 >= ALL_AT_ONCE * threads as f64 * root.wall_ns.max(root.path_ns) as f64;
     (is_pool && at_once).then_some(threads)
 }

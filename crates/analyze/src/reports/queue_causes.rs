@@ -84,6 +84,8 @@ const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
 const COLLECTED_SHARE: f64 = 0.5;
+/// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
+const KEPT_SHARE: f64 = 0.5;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
@@ -179,9 +181,13 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
-    let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
+    let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
+    let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
+    let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
+    let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
+    let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
-        && busy >= BUSY_SHARE;
+        && (busy >= BUSY_SHARE || kept_to.is_some());
     if cpu_ns == 0 || !enough {
         return None;
     }
@@ -201,11 +207,10 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
             stack: StackId::NONE,
         });
     }
-    let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
     let text = say!(
         OVERSUBSCRIPTION,
-        share = Word::part(levels.oversubscribed_ns, cpu_ns),
-        cpus = cpus,
+        share = Word::part(too_many_ns, cpu_ns),
+        cpus = kept_to.unwrap_or(cpus),
         ready = Word::Real(ConcurrencyStats::average(&levels.histogram_concurrency), 1),
         queued = Word::Ns(queued_ns),
         part = Word::part(queued_ns, cpu_ns),
@@ -230,6 +235,11 @@ fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
     let all: usize = of_cpu.values().sum();
     let used = of_cpu.values().filter(|count| **count as f64 >= STRAY_SHARE * all as f64).count();
     (fold.shown().cpu_ns() >= SPREAD_NS && used > 0).then_some(used as u32)
+}
+
+/// Time of a histogram over numbers of threads in which there were more than `count`, ns.
+fn above(histogram: &[u64], count: u32) -> u64 {
+    histogram.iter().skip(count as usize + 1).fold(0, |sum, ns| sum.saturating_add(*ns))
 }
 
 /// Time of a histogram over numbers of threads, each instant as often as there are threads, up to `most`, ns.

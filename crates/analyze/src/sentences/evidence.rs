@@ -8,7 +8,7 @@ sentence_table! {
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
         "そのうち {share} はタスク {task} の中です。";
     OVERSUBSCRIPTION = "oversubscription",
-        "{share} of the CPU time more than {cpus} threads were ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
+        "{share} of the CPU time more than {cpus} {cpus|thread was|threads were} ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
         "CPU 時間の {share} で {cpus} 個より多いスレッドが実行可能でした (実行全体の平均は {ready} 個)。実行キューで過ごした時間は {queued} で、実行した時間の {part} です。";
     CPUS_TAKEN = "cpus-taken",
         "The program's threads were ready for {denied} of CPU time that they did not get, {share} of what they could have run. In the recording other programs had their CPUs: {names}.",

@@ -37,6 +37,25 @@ pub fn receives_from_queue(trace: &Trace, stack: StackId) -> bool {
     calls().any(of_queue) && !calls().any(|function| function.to_ascii_lowercase().contains("pool"))
 }
 
+/// What functions of clients are called that wait for the next message of a broker, within a time or for ever.
+#[rustfmt::skip]
+const CONSUMES: &[&str] = &[
+    "blpop", "brpop", "blmove", "brpoplpush", "blmpop", "bzpopmin", "bzpopmax", "xread", "xreadgroup", "get_message",
+    "dequeue", "reserve", "receive_message", "basic_consume", "start_consuming",
+];
+/// Frames at the leaf in which such a function is.
+const CLIENT_DEPTH: usize = 48;
+
+/// How functions begin that wait for a result, though it comes as a message: Celery's.
+const AWAITS: &str = "AsyncResult.";
+
+/// Whether a stack is one of a thread that waits for a broker's next message.
+pub fn consumes_messages(trace: &Trace, stack: StackId) -> bool {
+    let calls = || functions(trace, stack).take(CLIENT_DEPTH);
+    calls().any(|function| CONSUMES.contains(&method(function)))
+        && !calls().any(|function| function.starts_with(AWAITS))
+}
+
 /// The last part of a function's name: `put` of `Queue.put`, `send` of `std::sync::mpsc::SyncSender<T>::send`.
 fn method(function: &str) -> &str {
     let end = function.find('(').unwrap_or(function.len());

@@ -26,13 +26,19 @@ pub fn taken_from<'a>(functions: impl Iterator<Item = &'a str>) -> Option<&'a st
 }
 
 fn takes_from_pool(function: &str) -> bool {
-    let name = without_generics(function).to_lowercase();
+    let name = without_generics(function);
     let mut parts = name.rsplit(['.', ':', '#']).filter(|part| !part.is_empty() && !part.starts_with('{'));
     let (Some(method), Some(class)) = (parts.next(), parts.next()) else { return false };
-    let method = method.trim_start_matches('_');
-    class.contains(POOL)
-        && !OTHER_POOLS.iter().any(|other| class.contains(other))
-        && ((TAKE.contains(&method) && gives_out(class)) || TAKE_BEGIN.iter().any(|begin| method.starts_with(begin)))
+    let (method, lower) = (method.trim_start_matches('_').to_lowercase(), class.to_lowercase());
+    is_called_pool(class)
+        && !OTHER_POOLS.iter().any(|other| lower.contains(other))
+        && ((TAKE.contains(&method.as_str()) && gives_out(&lower))
+            || TAKE_BEGIN.iter().any(|begin| method.starts_with(begin)))
+}
+
+/// Whether the word is in the name: `HikariPool`, `conn_pool`, `Pool`, but not `PrintSpool`.
+fn is_called_pool(class: &str) -> bool {
+    class.contains("Pool") || class.split('_').any(|word| word == POOL)
 }
 
 fn gives_out(class: &str) -> bool {
@@ -80,6 +86,7 @@ mod tests {
             ("Queue.get Pool._handle_tasks", None),
             ("java.util.concurrent.ForkJoinPool.awaitWork java.util.concurrent.ForkJoinPool.runWorker", None),
             ("Condition.wait CarPool.get assemble", None),
+            ("Condition.wait PrintSpool.take printer", None),
             ("get main", None),
             ("", None),
         ] {

@@ -4,15 +4,14 @@ use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
 
-use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackEnd, StackId, ThreadId, UNSEEN, WakerKind};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{hands_to_queue, receives_from_queue, sends};
-use crate::stacks::frames::{frame_rows, module_path};
+use crate::stacks::channels::{consumes_messages, hands_to_queue, receives_from_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
-use crate::stacks::own_code::is_system_module;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
+use crate::study::explain::bare_stacks::{is_of_kernel, is_without_callers};
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
@@ -85,8 +84,13 @@ impl<'n, 't> Classes<'n, 't> {
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, names);
         let brokers = Brokers::new(trace, dialogues.programs(), role_of);
-        let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let keys = &trace.events().keys;
+        let consumes = |key: &EventKey| {
+            let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
+            is_message && !names.answers_request(key.stack())
+        };
+        let consumers: Vec<bool> = keys.iter().map(consumes).collect();
+        let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
         let mut classes = Self {
@@ -111,7 +115,12 @@ impl<'n, 't> Classes<'n, 't> {
         classes.broadcasters = broadcasters(trace, &busy);
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
-        classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
+        let of_key = |(key, consumes): (&EventKey, &bool)| match consumes {
+            true => OfKey::Known(WaitClass::Idle),
+            false => classes.by_key(key, is_idle(key), &mut place_of),
+        };
+        let of_key: Vec<OfKey> = keys.iter().zip(&consumers).map(of_key).collect();
+        classes.of_key = of_key;
         let known = keys.iter().zip(&classes.of_key);
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
@@ -480,20 +489,4 @@ impl<'n, 't> Classes<'n, 't> {
         }
         WaitClass::Own
     }
-}
-
-/// Whether a stack was cut short within the C library, so that nobody knows what the thread waits for: threads that a runtime starts
-/// before Dwell has its tables, and that never wait again.
-fn is_without_callers(trace: &Trace, stack: StackId) -> bool {
-    let is_cut = stack.get().is_some_and(|row| trace.stacks.end[row] != StackEnd::Complete.code());
-    is_cut
-        && frame_rows(trace, stack)
-            .all(|frame| trace.frames.kernel[frame] || is_system_module(module_path(trace, frame)))
-}
-
-/// Whether a stack is one of a thread of the kernel, which has no program: what it waits for is work.
-fn is_of_kernel(trace: &Trace, stack: StackId) -> bool {
-    let outermost = std::iter::successors(stack.get(), |&row| trace.stacks.parent[row].get()).last();
-    let frame = outermost.and_then(|row| trace.stacks.frame[row].get());
-    frame.is_some_and(|frame| trace.frames.kernel[frame])
 }

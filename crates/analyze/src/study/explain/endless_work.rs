@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
-use dwell_model::StackId;
+use dwell_model::{Outcome, StackId};
 use dwell_store::Trace;
 
+use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
+use crate::study::explain::terms::parks_threads;
 use crate::study::explain::workloads::Workloads;
 
 /// Part of a thread's life that must be within requests.
@@ -18,8 +20,9 @@ pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_,
     let mut known: HashMap<StackId, bool> = HashMap::new();
     let mut answers = |stack: StackId| *known.entry(stack).or_insert_with(|| names.answers_request(stack));
     let (events, threads) = (trace.events(), &trace.threads);
+    let life_ns = |thread: usize| threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
     let is_within_requests = |thread: &usize| {
-        let life_ns = threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
+        let life_ns = life_ns(*thread);
         let (mut off_cpu_ns, mut waits_ns) = (0, 0);
         events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
             off_cpu_ns += times.wait_ns + times.runnable_ns;
@@ -30,7 +33,22 @@ pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         let ran_ns = life_ns.saturating_sub(off_cpu_ns) as f64 * of_requests as f64 / samples.len().max(1) as f64;
         waits_ns as f64 + ran_ns >= MOSTLY * life_ns as f64
     };
-    // Of threads that are made for connections each has its own: the others do not wait for one that ticks.
-    let is_of_pool = |thread: &usize| !names.are_made_for_connections(names.role_of(*thread));
+    let parked_ns = |thread: usize| {
+        let mut parked_ns = 0;
+        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+            let key = events.key(key);
+            let is_own = Outcome::from_code(key.outcome()) == Outcome::TimedOut;
+            let parks = parks_threads(object_type(trace, key.object()));
+            parked_ns += if parks && !is_own { times.wait_ns } else { 0 };
+        });
+        parked_ns
+    };
+    // Where a thread of the same pool is without work, or each connection has one of its own, nobody else waits for one that is not.
+    let is_of_pool = |thread: &usize| {
+        let role = names.role_of(*thread);
+        let is_mate = |other: &usize| other != thread && threads.process[*other] == threads.process[*thread];
+        let is_free = |other: usize| parked_ns(other) as f64 >= MOSTLY * life_ns(other) as f64;
+        !names.are_made_for_connections(role) && !names.members_of(role).filter(is_mate).any(is_free)
+    };
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
 }

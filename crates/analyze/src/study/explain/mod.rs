@@ -9,6 +9,7 @@ mod account;
 mod asked_from_outside;
 mod askers;
 mod awaited_ends;
+mod bare_stacks;
 mod broadcasts;
 mod brokers;
 mod call_paths;

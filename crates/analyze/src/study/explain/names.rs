@@ -8,6 +8,7 @@ use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::channels::receives_from_queue;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
@@ -369,6 +370,11 @@ impl<'f, 't> Names<'f, 't> {
     /// Whether a thread with the stack is a worker of a pool, by the functions that lead to what it does.
     pub fn are_workers_at(&self, stack: StackId) -> bool {
         self.stacks.whole_names(stack).any(|function| function.to_lowercase().contains("worker"))
+    }
+
+    /// Whether threads with the stack take what others hand to a queue.
+    pub fn takes_from_queue(&self, stack: StackId) -> bool {
+        receives_from_queue(self.trace, stack)
     }
 
     /// How long threads of the role waited at the place that is called `at`, ns.

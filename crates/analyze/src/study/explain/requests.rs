@@ -13,6 +13,9 @@ const TAKES_REQUESTS: &[&str] = &[
     "request", "servlet", "http", "handle", "dispatch", "message", "connection", "perform_job", "trace_task",
 ];
 
+/// Where Python's handlers of log messages are, for which nobody waits.
+const LOGGING: &str = "/logging/";
+
 /// Whether a function of the program is on the stack that a library called to answer a request.
 pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let (mut is_below_own, mut is_below_script) = (false, false);
@@ -21,7 +24,8 @@ pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
         let (function, is_packages) = (&trace.frames.function[frame], is_of_package_at(trace, frame));
         // A script's server may be written in another language: uwsgi.
         let is_servers = is_below_script && !trace.frames.script[frame];
-        let is_librarys = is_packages || is_servers || is_telling_script_library(&trace.frames.file[frame]);
+        let file = &trace.frames.file[frame];
+        let is_librarys = is_packages || is_servers || (is_telling_script_library(file) && !file.contains(LOGGING));
         let of_node = trace.frames.file[frame].strip_prefix("node:");
         let takes = takes_requests(function) || of_node.is_some_and(takes_requests);
         if is_below_own && is_librarys && (takes || (is_packages && works(function))) {

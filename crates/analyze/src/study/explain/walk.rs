@@ -362,6 +362,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                 CauseKind::Slept
             } else if self.classes.wait_ends().is_unfinished(thread, row) {
                 CauseKind::Unfinished
+            } else if self.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
+                CauseKind::Outside // the answer was there before it looked again
             } else {
                 CauseKind::TimedOut
             };
