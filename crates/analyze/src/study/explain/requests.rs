@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::frames::frame_rows;
 use crate::stacks::own_code::is_telling_script_library;
 use crate::study::explain::places::{is_of_package_at, is_of_program};
 
@@ -13,11 +14,20 @@ const TAKES_REQUESTS: &[&str] = &[
     "request", "servlet", "http", "handle", "dispatch", "message", "connection", "perform_job", "trace_task",
 ];
 
-/// Where Python's handlers of log messages are, for which nobody waits.
-const LOGGING: &str = "/logging/";
+/// Sources of libraries that call the program for itself, and for no request of somebody else: clients, tests, what is done after the answer,
+/// log messages.
+#[rustfmt::skip]
+const FOR_ITSELF: &[&str] = &[
+    "/logging/", "-packages/requests/", "-packages/urllib3/", "-packages/httpx/", "-packages/httpcore/", "/http/client.py", "/urllib/request.py", "/aiohttp/client",
+    "/flask/testing.py", "/werkzeug/test.py", "/testclient.py", "/starlette/background.py",
+];
 
 /// Whether a function of the program is on the stack that a library called to answer a request.
 pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    let for_itself = |frame: usize| FOR_ITSELF.iter().any(|part| trace.frames.file[frame].contains(part));
+    if frame_rows(trace, stack).any(for_itself) {
+        return false;
+    }
     let (mut is_below_own, mut is_below_script) = (false, false);
     for at in stacks.whole_chain(stack) {
         let Some(frame) = stacks.frame(at) else { continue };
@@ -25,7 +35,7 @@ pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
         // A script's server may be written in another language: uwsgi.
         let is_servers = is_below_script && !trace.frames.script[frame];
         let file = &trace.frames.file[frame];
-        let is_librarys = is_packages || is_servers || (is_telling_script_library(file) && !file.contains(LOGGING));
+        let is_librarys = is_packages || is_servers || is_telling_script_library(file);
         let of_node = trace.frames.file[frame].strip_prefix("node:");
         let takes = takes_requests(function) || of_node.is_some_and(takes_requests);
         if is_below_own && is_librarys && (takes || (is_packages && works(function))) {
