@@ -55,13 +55,16 @@ pub fn compiled(compiler: &str, options: &[&str], file: &str, source: &str, fold
     Ok(app.display().to_string())
 }
 
-fn of_java(class: &str, source: &str) -> Result<Recording> {
+/// What is recorded of a program of one class of Java, with these options of the virtual machine.
+pub fn of_java(class: &str, source: &str, options: &[&str]) -> Result<Recording> {
     let (folder, compiler, java) = (TempDir::new()?, needs_program("javac")?, needs_program("java")?);
     let file = folder.path().join(format!("{class}.java"));
     fs::write(&file, source)?;
     let place = folder.path().display().to_string();
     ensure!(Command::new(compiler).args(["-d", &place]).arg(&file).status()?.success(), "it does not compile");
-    Recording::of(&[], &[&java, "-cp", &place, class])
+    let command: Vec<&str> =
+        [java.as_str()].into_iter().chain(options.iter().copied()).chain(["-cp", &place, class]).collect();
+    Recording::of(&[], &command)
 }
 
 const DEADLOCK: &str = "
@@ -112,7 +115,7 @@ public class Bank {
 /// The JVM looks again from time to time whether it can have the monitor: these are no time-outs of the program.
 fn java_deadlock() -> Result<()> {
     needs_recording()?;
-    let recording = of_java("Bank", JAVA_DEADLOCK)?;
+    let recording = of_java("Bank", JAVA_DEADLOCK, &[])?;
     expect_first(&recording, "circle", 3.0, &["Deadlock: 2 threads", "java.lang.Object monitor", "Bank.transfer"])
 }
 
@@ -217,7 +220,7 @@ public class Tiles {
 /// Threads that wait for the slowest of them at a barrier do not take turns.
 fn java_barrier() -> Result<()> {
     needs_recording()?;
-    let recording = of_java("Tiles", BARRIER)?;
+    let recording = of_java("Tiles", BARRIER, &[])?;
     expect_first(&recording, "slept", 3.0, &["Tiles.load", "Share the work"])
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
 
-use crate::first_causes::{attached, compiled, expect_first};
+use crate::first_causes::{attached, compiled, expect_first, of_java};
 use crate::harness::Case;
 use crate::python::some_interpreter;
 use crate::recording::{Recording, needs_recording, number, text};
@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::starved_holder", starved_holder),
         Case::new("first_causes::lock_file", lock_file),
         Case::new("first_causes::affinity", affinity),
+        Case::new("first_causes::java_heap", java_heap),
     ]
 }
 
@@ -270,4 +271,24 @@ fn affinity() -> Result<()> {
     let app = compiled("gcc", &["-D_GNU_SOURCE", "-g", "-O1", "-pthread"], "pinned.c", PINNED, folder.path())?;
     let recording = Recording::of(&[], &["taskset", "-c", "0,1", &app])?;
     expect_first(&recording, "oversubscription", 2.0, &["kept to 1 of 2 CPUs", "render_tile", "an affinity"])
+}
+
+const HEAP: &str = "
+class Heap {
+    public static void main(String[] arguments) {
+        byte[][] cache = new byte[42000][];
+        for (int i = 0; i < cache.length; i++) cache[i] = new byte[1024];
+        long end = System.currentTimeMillis() + 2500;
+        for (int i = 0; System.currentTimeMillis() < end; i++) {
+            byte[] row = new byte[1024];
+            if (i % 3 == 0) cache[i % cache.length] = row;
+        }
+    }
+}
+";
+
+/// A heap that is nearly full: the thread that allocates stands still while HotSpot's only collector looks through all of it.
+fn java_heap() -> Result<()> {
+    let recording = of_java("Heap", HEAP, &["-XX:+UseSerialGC", "-Xmx64m"])?;
+    expect_first(&recording, "garbage-collection", 0.8, &["JVM safepoint"])
 }

@@ -8,6 +8,8 @@ use dwell_store::Trace;
 /// Programs that run others' scripts, by how their files' names begin.
 const INTERPRETERS: &[&str] =
     &["node", "python", "ruby", "perl", "java", "php", "deno", "bun", "lua", "Rscript", "pypy", "escript"];
+/// Programs of which the arguments alone say what they do.
+const BY_ARGUMENTS: &[&str] = &["sleep"];
 /// Options of theirs that take a word, which is no script.
 const WITH_WORD: &[&str] = &["-cp", "-classpath", "--class-path", "-X", "-W", "-r", "--require", "--import", "-I"];
 /// Options after which the program comes.
@@ -38,10 +40,13 @@ pub fn scripts(trace: &Trace) -> Vec<Option<String>> {
     scripts.into_iter().zip(are_told).map(|(script, is_told)| script.filter(|_| is_told)).collect()
 }
 
-/// `server.py` of `/usr/bin/python3 -u /srv/server.py --port 80`; none of what is no interpreter.
+/// `server.py` of `/usr/bin/python3 -u /srv/server.py --port 80`, `1.5` of `sleep 1.5`; none of what is no interpreter.
 fn script_of(command: &str) -> Option<String> {
     let mut words = command.split_whitespace();
     let program = file_name(words.next()?);
+    if BY_ARGUMENTS.contains(&program) {
+        return words.next().map(str::to_owned);
+    }
     if !INTERPRETERS.iter().any(|interpreter| program.starts_with(interpreter)) {
         return None;
     }
@@ -86,6 +91,7 @@ mod tests {
             ("java -jar /srv/shop.jar", Some("shop.jar")),
             ("python3 -c print(1)", None),
             ("python3", None),
+            ("/usr/bin/sleep 1.5", Some("1.5")),
             ("gzip a.txt", None),
             ("", None),
         ] {
