@@ -226,25 +226,26 @@ fn starved_holder() -> Result<()> {
 
 const MIGRATIONS: &str = "
 import os, sys, time
-def migrate_schema(): time.sleep(0.8)
+def migrate_schema(): time.sleep(1.5)
 def take(path):
     while True:
         try: return os.close(os.open(path, os.O_CREAT | os.O_EXCL))
         except FileExistsError: time.sleep(0.05)
-for _ in range(2): os.fork()
 take(sys.argv[1])
-migrate_schema()
-os.unlink(sys.argv[1])
-time.sleep(0.3)
-try:
-    while True: os.wait()
-except ChildProcessError: pass
+child = os.fork()
+if child == 0:
+    take(sys.argv[1])
+    time.sleep(0.3)
+else:
+    migrate_schema()
+    os.unlink(sys.argv[1])
+    os.wait()
 ";
 
-/// Whoever has a lock file sleeps, and the others look each 50 ms whether it is gone: nobody wakes them.
+/// Whoever has a lock file sleeps, and another one looks each 50 ms whether it is gone: nobody wakes it.
 fn lock_file() -> Result<()> {
     let recording = of_scripts(&[("migrate.py", MIGRATIONS)], "exec $PYTHON $FOLDER/migrate.py $FOLDER/lock")?;
-    expect_first(&recording, "slept", 2.0, &["migrate_schema (migrate.py:3)", "take (migrate.py:7)", "a lock file"])
+    expect_first(&recording, "slept", 1.2, &["migrate_schema (migrate.py:3)", "take (migrate.py:7)", "a lock file"])
 }
 
 const PINNED: &str = "
