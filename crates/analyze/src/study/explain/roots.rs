@@ -19,6 +19,8 @@ const MUCH_LONGER: u64 = 10;
 const LONGER_OUTSIDE: u64 = 3;
 /// Part of the path from which a place where the program ran is most of it.
 const MOSTLY: f64 = 0.5;
+/// Where the first thread of a Java program waits for the thread that runs it.
+const JAVA_LAUNCHER: &str = "CallJavaMainInNewThread";
 /// Chains of a root cause, the longest first, at most.
 const CHAINS: usize = 8;
 
@@ -85,8 +87,11 @@ impl RootCause {
         }
     }
 
-    /// The chains on which one thread waits for another, not only for the cause itself.
-    fn through_others(&self, mut chains: Vec<(Vec<Link>, u64)>) -> Vec<(Vec<Link>, u64)> {
+    /// The chains on which one thread waits for another, not only for the cause itself. That Java's launcher waits for the program tells
+    /// nothing.
+    fn through_others(&self, names: &Names<'_, '_>, mut chains: Vec<(Vec<Link>, u64)>) -> Vec<(Vec<Link>, u64)> {
+        let is_launcher = |link: &Link| names.place_or_unknown(link.place).at == JAVA_LAUNCHER;
+        chains.iter_mut().for_each(|(chain, _)| chain.retain(|link| !is_launcher(link)));
         chains.retain(|(chain, _)| self.askers(chain).last().is_some_and(|link| link.role != self.cause.role));
         chains
     }
@@ -173,8 +178,8 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
         let mut largest_of = |of: NodeId| largest(chains, std::mem::take(&mut nodes[of as usize][number]));
         root.chains = match root.is_of_the_end() {
             false => largest_of(WAITS),
-            true if root.is_for_outside() => root.through_others(largest_of(SERVED)),
-            true => root.through_others(largest_of(PATH)),
+            true if root.is_for_outside() => root.through_others(names, largest_of(SERVED)),
+            true => root.through_others(names, largest_of(PATH)),
         };
     }
     ends_as_one(roots)
