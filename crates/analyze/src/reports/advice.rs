@@ -4,7 +4,7 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Did, Explanation, LabelId, Link, NOTHING, Names, RoleId, RootCause,
+    Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, Names, RoleId, RootCause,
     is_within_machine,
 };
 
@@ -47,8 +47,8 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
-            Did::Looked(_) => say!(ADVICE_LOOKED_AT),
-            Did::Slept | Did::Ran => say!(ADVICE_POLLED),
+            MeanwhileKind::Polled(_) => say!(ADVICE_POLLED_BY_OTHERS),
+            MeanwhileKind::Slept | MeanwhileKind::Ran => say!(ADVICE_POLLED),
         },
         (CauseKind::Slept, None) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
@@ -212,7 +212,7 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     let place =
         asked.map_or_else(|| root.place(), |link| explanation.names.place(link.place).map(|place| place.at.clone()));
     let role = asked.map_or(root.cause.role, |link| link.role);
-    if explanation.names.is_fiber(role) || explanation.names.are_made_for_connections(role) {
+    if explanation.names.has_one_per_connection(role) {
         return None; // there are as many as those who ask have opened connections
     }
     let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;

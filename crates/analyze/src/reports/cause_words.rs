@@ -5,7 +5,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Contention, Did, Explanation, Link, Meanwhile, NOTHING, Names, RootCause, sleep_within,
+    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
     wait_place,
 };
 
@@ -156,9 +156,11 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
 fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Sentence {
     let (who, place, time) = (explanation.names.role(others.role), others.place.as_str(), Word::Ns(others.ns));
     match others.did {
-        Did::Slept => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
-        Did::Ran => say!(MEANWHILE_RAN, who = who, place = place, time = time),
-        Did::Looked(count) => say!(MEANWHILE_LOOKED, who = who, count = count as u64, place = place, time = time),
+        MeanwhileKind::Slept => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
+        MeanwhileKind::Ran => say!(MEANWHILE_RAN, who = who, place = place, time = time),
+        MeanwhileKind::Polled(count) => {
+            say!(MEANWHILE_POLLED, who = who, count = count as u64, place = place, time = time)
+        }
     }
 }
 

@@ -17,7 +17,8 @@ use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, que
 use crate::sentences::say;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Did, Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of,
+    Account, CauseKind, Contention, Explanation, Link, MeanwhileKind, NOTHING, RootCause, estimate,
+    explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -159,7 +160,7 @@ fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
 fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
     let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let others = root.meanwhile.as_ref().filter(|_| unseen)?;
-    let kind = if others.did == Did::Slept { CauseKind::Slept } else { CauseKind::Ran };
+    let kind = if others.did == MeanwhileKind::Slept { CauseKind::Slept } else { CauseKind::Ran };
     explanation.causes.iter().find(|cause| {
         let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
         is_it && delay_ns(cause) >= others.ns / 2

@@ -225,8 +225,10 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
 
 /// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
 fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
-    if fold.trace.fiber_threads > 0 {
-        return None; // which CPU a goroutine ran on is not known
+    // Which CPU a goroutine ran on is not known; and a part of the threads or of the time tells nothing of all.
+    let is_part = fold.query.is_filtered() || fold.query.is_cut();
+    if is_part || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
+        return None;
     }
     let (trace, samples) = (fold.trace, &fold.trace.events().samples);
     let mut of_cpu: BTreeMap<u16, usize> = BTreeMap::new();
@@ -234,7 +236,7 @@ fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
     rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
     let all: usize = of_cpu.values().sum();
     let used = of_cpu.values().filter(|count| **count as f64 >= STRAY_SHARE * all as f64).count();
-    (fold.shown().cpu_ns() >= SPREAD_NS && used > 0).then_some(used as u32)
+    (used > 0).then_some(used as u32)
 }
 
 /// Time of a histogram over numbers of threads in which there were more than `count`, ns.

@@ -79,7 +79,7 @@ sentence_table! {
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
-    MEANWHILE_LOOKED = "meanwhile-looked",
+    MEANWHILE_POLLED = "meanwhile-polled",
         "Meanwhile {who} slept in {place} {count} times, {time} together, and went on when this ended.",
         "その間、{who} は {place} で {count} 回、合計 {time} スリープし、これが終わると先に進みました。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
@@ -100,7 +100,7 @@ sentence_table! {
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
     ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
-    ADVICE_LOOKED_AT = "advice-looked-at",
+    ADVICE_POLLED_BY_OTHERS = "advice-polled-by-others",
         "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",

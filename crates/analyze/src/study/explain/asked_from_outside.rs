@@ -68,11 +68,8 @@ impl AskedFromOutside {
     /// Whether a thread of the role and the process is asked from outside, or works for those that are, and does one thing after the
     /// other.
     pub fn has(&self, thread: usize, role: RoleId, process: ProcessId) -> bool {
-        !self.streaming.contains(&thread) && self.has_role(role, process)
-    }
-
-    fn has_role(&self, role: RoleId, process: ProcessId) -> bool {
-        self.workers.contains(&role) || (self.asked.contains(&role) && self.processes.contains(&process))
+        let is_asked = self.asked.contains(&role) && self.processes.contains(&process);
+        (is_asked || self.workers.contains(&role)) && !self.streaming.contains(&thread)
     }
 }
 

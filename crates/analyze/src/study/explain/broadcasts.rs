@@ -1,4 +1,4 @@
-//! Threads that wake several others at once, again and again: what they tell is for whoever listens, and nobody asked for it.
+//! Threads that wake several others at once, again and again: they publish to all who listen, at a time of their own.
 
 use std::collections::{BTreeMap, HashSet};
 

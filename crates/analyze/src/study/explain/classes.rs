@@ -125,7 +125,7 @@ impl<'n, 't> Classes<'n, 't> {
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
-        let has_one_per_connection = |role: RoleId| names.is_fiber(role) || names.are_made_for_connections(role);
+        let has_one_per_connection = |role: RoleId| names.has_one_per_connection(role);
         classes.asked_from_outside =
             AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle, &has_one_per_connection);
         classes

@@ -26,13 +26,13 @@ pub const MOST_ROWS: usize = 1_000_000;
 
 /// What others did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum MeanwhileKind {
     /// They ran.
     Ran,
     /// They slept.
     Slept,
     /// They slept again and again, so many times, until it ended: they looked whether they might go on.
-    Looked(usize),
+    Polled(usize),
 }
 
 /// What others did for most of the time.
@@ -41,7 +41,7 @@ pub struct Meanwhile {
     /// Who.
     pub role: RoleId,
     /// What.
-    pub did: Did,
+    pub did: MeanwhileKind,
     /// `function (file:line)`.
     pub place: String,
     /// For how long anybody of them did, ns.
@@ -177,7 +177,7 @@ fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
     }
     let lengths = of_function.into_iter().map(|((role, slept, _), all)| (union_ns(all.spans), role, slept, all.place));
     let (ns, role, slept, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
-    let did = if slept { Did::Slept } else { Did::Ran };
+    let did = if slept { MeanwhileKind::Slept } else { MeanwhileKind::Ran };
     Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }
 

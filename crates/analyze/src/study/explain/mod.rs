@@ -22,14 +22,12 @@ mod connection_threads;
 mod cpu_runs;
 mod deadlocks;
 mod dialogues;
-mod endless_work;
 mod found;
 mod gil_turns;
 mod hops;
 mod idle_mates;
 mod interval_polls;
 mod key_facts;
-mod lookers;
 mod many_files;
 mod meanwhile;
 mod names;
@@ -39,6 +37,7 @@ mod outside;
 mod paced_waits;
 mod permits;
 mod places;
+mod pollers;
 mod process_ends;
 mod programs;
 mod recent_rows;
@@ -46,6 +45,7 @@ mod requests;
 mod roles;
 mod roots;
 mod run_queue;
+mod saturated_threads;
 mod scripts;
 mod sent_before;
 mod sleeps;
@@ -72,18 +72,18 @@ use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::deadlocks::deadlocks;
-use self::endless_work::with_endless_work;
 use self::found::FoundCauses;
-use self::lookers::lookers;
 use self::many_files::many_files_as_one;
 use self::meanwhile::meanwhile;
-pub use self::meanwhile::{Did, Meanwhile};
+pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::places::{function_at, wait_place};
+use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
+use self::saturated_threads::saturated_threads;
 pub use self::sleeps::sleep_within;
 use self::standstill::{Standstill, standstill};
 pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, is_within_machine};
@@ -163,13 +163,13 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let mut accounts = lives(trace, windows, &role_of);
     let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
     let selected = selected(fold);
-    let endless = endless_work(fold, &classes, &names);
+    let saturated = saturated(fold, &classes, &names);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
         let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
         let is_for_outside = || {
-            waiters.is_none() && !endless.contains(&wait.thread) && classes.sleeps_for_outside(wait.thread, wait.key)
+            waiters.is_none() && !saturated.contains(&wait.thread) && classes.sleeps_for_outside(wait.thread, wait.key)
         };
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
@@ -183,7 +183,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
             path_ns += to.saturating_sub(from);
             walk.ask(thread, (from, to.max(from)), PATH);
         }
-        endless.iter().for_each(|thread| walk.ask(*thread, *part, SERVED));
+        saturated.iter().for_each(|thread| walk.ask(*thread, *part, SERVED));
         walk.walk(*part, &mut |wait, parts| {
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
             let ns = to.saturating_sub(from);
@@ -223,12 +223,12 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     }
 }
 
-/// Threads of which all that they do is told, since somebody outside always waits for it.
-fn endless_work(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) -> Vec<usize> {
-    if !is_of_all(fold) {
+/// Threads of which all that they do is told, since somebody outside always waits for it; in any part of the time.
+fn saturated(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) -> Vec<usize> {
+    if fold.query.is_filtered() || fold.query.waiters.is_some() {
         return Vec::new();
     }
-    with_endless_work(fold.trace, classes.dialogues().workloads(), names)
+    saturated_threads(fold.trace, classes.dialogues().workloads(), names)
 }
 
 /// Where the chains of a wait begin.
@@ -280,12 +280,12 @@ fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, cau
         if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root)) || is_librarys()) {
             root.meanwhile = meanwhile(fold.trace, names, &root.cause);
             if root.meanwhile.is_none() && is_alone && is_much {
-                root.meanwhile = lookers(fold.trace, names, &root.cause);
+                root.meanwhile = pollers(fold.trace, names, &root.cause);
             }
         }
         // Nobody was seen to end it, but somebody slept all the time.
         root.is_awaited |=
-            root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == Did::Slept);
+            root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == MeanwhileKind::Slept);
     }
 }
 

@@ -144,6 +144,11 @@ impl<'f, 't> Names<'f, 't> {
         are_made_for_connections(self.trace, self.members_of(role))
     }
 
+    /// Whether each connection has a thread or goroutine of the role: there are as many as those who ask have opened.
+    pub fn has_one_per_connection(&self, role: RoleId) -> bool {
+        self.is_fiber(role) || self.are_made_for_connections(role)
+    }
+
     /// The threads of a role, by number.
     pub fn members_of(&self, role: RoleId) -> impl Iterator<Item = usize> {
         (0..self.role_of.len()).filter(move |thread| self.role_of[*thread] == role)
@@ -379,11 +384,11 @@ impl<'f, 't> Names<'f, 't> {
 
     /// How long threads of the role waited at the place that is called `at`, ns.
     pub fn waits_ns_at(&self, role: RoleId, at: &str) -> u64 {
-        let (events, mut sum) = (self.trace.events(), 0);
+        let (events, mut sum) = (self.trace.events(), 0u64);
         for thread in self.members_of(role) {
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
                 let other = self.place_of.get(&events.key(key).stack()).and_then(|other| self.place(*other));
-                sum += if other.is_some_and(|other| other.at == at) { times.wait_ns } else { 0 };
+                sum = sum.saturating_add(if other.is_some_and(|other| other.at == at) { times.wait_ns } else { 0 });
             });
         }
         sum

@@ -8,7 +8,7 @@ use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
 use super::one_wait::each_wait_is_its_pieces;
-use super::{CauseKind, Did, Explanation, explain, explain_within};
+use super::{CauseKind, Explanation, MeanwhileKind, explain, explain_within};
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
 use crate::question::windows::{Part, Windows};
@@ -63,7 +63,12 @@ fn what_others_did_while_one_looked_again_and_again_is_told() {
         assert!(slept.is_of_the_end());
         let told = slept.meanwhile.as_ref();
         told.map(|told| {
-            (explanation.names.role(told.role).to_owned(), told.did == Did::Slept, told.place.clone(), told.ns / CELL)
+            (
+                explanation.names.role(told.role).to_owned(),
+                told.did == MeanwhileKind::Slept,
+                told.place.clone(),
+                told.ns / CELL,
+            )
         })
     };
     assert_eq!(meanwhile(&format!("a: #{polls}\nb: #{work}")), Some(("b".into(), false, "f1 (app.c:14)".into(), 20)));

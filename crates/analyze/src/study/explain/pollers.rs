@@ -7,57 +7,58 @@ use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
-use crate::study::explain::meanwhile::{Did, MOST_ROWS, Meanwhile, SHARE, within};
+use crate::study::explain::meanwhile::{MOST_ROWS, Meanwhile, MeanwhileKind, SHARE, within};
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
 use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
 use crate::study::intervals::union;
 
-/// Sleeps from which on a thread looks whether it may go on, and how long they are at most on average, ns.
-const LOOKS: usize = 5;
-const LOOK_NS: u64 = 250_000_000;
+/// Sleeps from which on a thread polls whether it may go on, and how long they are at most on average, ns.
+const POLLS: usize = 5;
+const POLL_NS: u64 = 250_000_000;
 
 /// Sleeps of a thread at one place, in order.
 #[derive(Default)]
-struct Looks {
+struct Polls {
     spans: Vec<(u64, u64)>,
     /// Waits that another thread ended since the first of them.
     given: usize,
 }
 
 /// When the cause's sleeps were, and the sleeps of other threads.
-type Sleeps = (Vec<(u64, u64)>, BTreeMap<(usize, PlaceId), Looks>);
+type Sleeps = (Vec<(u64, u64)>, BTreeMap<(usize, PlaceId), Polls>);
 
 /// Other threads that slept again and again while one slept for long at the cause's place, and went on when that ended.
-pub fn lookers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
+pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
     if cause.kind != CauseKind::Slept || trace.events().off_cpu.end() > MOST_ROWS {
         return None;
     }
-    let (sleeps, looks) = sleeps(trace, names, cause);
+    let (sleeps, polls) = sleeps(trace, names, cause);
     let (ends, slept_ns) = (sleeps.iter().map(|(_, end)| *end).collect::<Vec<u64>>(), length_ns(&sleeps));
     let sleeps = union(sleeps);
     let mut of_place: BTreeMap<(RoleId, PlaceId), (usize, u64)> = BTreeMap::new();
-    for ((thread, place), Looks { spans, given }) in looks {
+    for ((thread, place), Polls { spans, given }) in polls {
         let (all_ns, last) = (length_ns(&spans), spans.last().map_or(0, |(_, to)| *to));
         let mean_ns = all_ns / spans.len() as u64;
         let meanwhile: Vec<(u64, u64)> = spans.iter().flat_map(|span| within(&sleeps, *span)).collect();
         // The end of the program ends all sleeps.
-        let goes_on = last + 2 * mean_ns < trace.threads.end_ns[thread]
-            && ends.iter().any(|end| (end.saturating_sub(mean_ns)..end + 2 * mean_ns).contains(&last));
-        let looks = spans.len() >= LOOKS && mean_ns <= LOOK_NS && 2 * given < spans.len();
-        if goes_on && looks && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64 {
+        let soon = |time: u64| time.saturating_add(2 * mean_ns);
+        let goes_on = soon(last) < trace.threads.end_ns[thread]
+            && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
+        let polls = spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len();
+        if goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64 {
             let of = of_place.entry((names.role_of(thread), place)).or_default();
             *of = (of.0 + spans.len(), of.1 + all_ns);
         }
     }
     let ((role, place), (count, ns)) = of_place.into_iter().max_by_key(|(_, (_, ns))| *ns)?;
     let place = names.place_or_unknown(place).at.clone();
-    (ns as f64 >= SHARE * slept_ns as f64).then_some(Meanwhile { role, did: Did::Looked(count), place, ns })
+    (ns as f64 >= SHARE * slept_ns as f64).then_some(Meanwhile { role, did: MeanwhileKind::Polled(count), place, ns })
 }
 
 /// The sleeps at the cause's place, and those of others at places of other functions: threads that do the same do not wait for it.
 fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
-    let (mut sleeps, mut looks) = Sleeps::default();
+    let (mut sleeps, mut polls) = Sleeps::default();
     let events = trace.events();
     let own = function_at(&names.place_or_unknown(cause.place).at).to_owned();
     for thread in 0..trace.threads.tid.len() {
@@ -77,15 +78,15 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             if of_cause && place == cause.place {
                 sleeps.push(span);
             } else if function_at(&names.place_or_unknown(place).at) != own {
-                let of = looks.entry((thread, place)).or_insert_with(|| Looks { given, ..Looks::default() });
+                let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, ..Polls::default() });
                 of.spans.push(span);
             }
         });
-        looks.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| of.given = given - of.given);
+        polls.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| of.given = given - of.given);
     }
-    (sleeps, looks)
+    (sleeps, polls)
 }
 
 fn length_ns(spans: &[(u64, u64)]) -> u64 {
-    spans.iter().map(|(from, to)| to - from).sum()
+    spans.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
 }

@@ -16,17 +16,17 @@ const MOSTLY: f64 = 0.5;
 
 /// The threads that were there before the recording, were never without work in it, and mostly were within requests that a library
 /// took.
-pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_, '_>) -> Vec<usize> {
+pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_, '_>) -> Vec<usize> {
     let mut known: HashMap<StackId, bool> = HashMap::new();
     let mut answers = |stack: StackId| *known.entry(stack).or_insert_with(|| names.answers_request(stack));
     let (events, threads) = (trace.events(), &trace.threads);
     let life_ns = |thread: usize| threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
     let is_within_requests = |thread: &usize| {
         let life_ns = life_ns(*thread);
-        let (mut off_cpu_ns, mut waits_ns) = (0, 0);
+        let (mut off_cpu_ns, mut waits_ns) = (0u64, 0u64);
         events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
-            off_cpu_ns += times.wait_ns + times.runnable_ns;
-            waits_ns += if answers(events.key(key).stack()) { times.wait_ns } else { 0 };
+            off_cpu_ns = times.wait_ns.saturating_add(times.runnable_ns).saturating_add(off_cpu_ns);
+            waits_ns = if answers(events.key(key).stack()) { times.wait_ns.saturating_add(waits_ns) } else { waits_ns };
         });
         let samples = events.samples.of(*thread);
         let of_requests = samples.clone().filter(|row| answers(events.key(events.samples.key(*row)).stack())).count();
@@ -34,12 +34,12 @@ pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         waits_ns as f64 + ran_ns >= MOSTLY * life_ns as f64
     };
     let parked_ns = |thread: usize| {
-        let mut parked_ns = 0;
+        let mut parked_ns = 0u64;
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let key = events.key(key);
             let is_own = Outcome::from_code(key.outcome()) == Outcome::TimedOut;
             let parks = parks_threads(object_type(trace, key.object()));
-            parked_ns += if parks && !is_own { times.wait_ns } else { 0 };
+            parked_ns = parked_ns.saturating_add(if parks && !is_own { times.wait_ns } else { 0 });
         });
         parked_ns
     };
@@ -48,7 +48,7 @@ pub fn with_endless_work(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         let role = names.role_of(*thread);
         let is_mate = |other: &usize| other != thread && threads.process[*other] == threads.process[*thread];
         let is_free = |other: usize| parked_ns(other) as f64 >= MOSTLY * life_ns(other) as f64;
-        !names.are_made_for_connections(role) && !names.members_of(role).filter(is_mate).any(is_free)
+        !names.has_one_per_connection(role) && !names.members_of(role).filter(is_mate).any(is_free)
     };
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
 }
