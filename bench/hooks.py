@@ -35,7 +35,7 @@ PARTS = {
     "RECORD": "the record in the ring",
     "STACK": "the user stack: recall, and walk where that fails",
     "RECALL": "recall of the last stack: all are walked",
-    "PYTHON": "looking for Python frames",
+    "SCRIPTS": "looking for frames of scripts",
     "OBJECT": "object key: without it a kernel stack is taken in its place",
     "MEMORY_LIMIT": "whether a memory limit holds it",
     "SAME_CALL": "whether it is the call of before",
