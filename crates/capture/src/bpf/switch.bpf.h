@@ -5,6 +5,7 @@
 #ifndef DWELL_SWITCH_BPF_H
 #define DWELL_SWITCH_BPF_H
 
+#include "fault.bpf.h"
 #include "memory_limit.bpf.h"
 #include "object.bpf.h"
 #include "stack.bpf.h"
@@ -58,6 +59,8 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 	}
 	if (HAS(OBJECT) && record->syscall >= 0)
 		find_wait_target(task, thread, record->syscall, current, target);
+	else if (HAS(OBJECT) && state & STATE_UNINTERRUPTIBLE)
+		target->object = faulting_file(task);
 	record->object = target->object;
 	record->detail = target->detail;
 }

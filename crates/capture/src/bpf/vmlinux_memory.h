@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * The kernel types that tell which control group a process is in, and how much memory both use: see vmlinux.h.
+ * The kernel types that tell which control group a process is in, how much memory both use, and what they map: see vmlinux.h.
  */
 #ifndef DWELL_VMLINUX_MEMORY_H
 #define DWELL_VMLINUX_MEMORY_H
@@ -61,6 +61,18 @@ struct mem_cgroup {
 	struct {
 	} css;
 	struct page_counter memory;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long address;
 };
 
 #pragma clang attribute pop

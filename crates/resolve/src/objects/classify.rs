@@ -132,7 +132,7 @@ impl<'a> Classifier<'a> {
             return target;
         }
         if wait.syscall < 0 {
-            return Target::named(ObjectType::PageFault, "Page fault");
+            return self.page_fault(wait);
         }
         if let Some(target) = self.described(wait).filter(|_| Syscall::has_path(wait.syscall)) {
             return target;
@@ -145,7 +145,7 @@ impl<'a> Classifier<'a> {
     fn in_kernel(&self, wait: &WaitKey) -> Option<Target> {
         let functions: Vec<&str> = self.sources.code.kernel(self.stack(wait)).collect();
         Some(match kernel::explain(functions.into_iter())? {
-            KernelWait::PageFault => Target::named(ObjectType::PageFault, "Page fault"),
+            KernelWait::PageFault => self.page_fault(wait),
             KernelWait::BlockIo => self.device(wait),
             KernelWait::Lock(MMAP_LOCK) => Target::named(ObjectType::KernelLock, MMAP_LOCK),
             KernelWait::Lock(function) => Target::named(ObjectType::KernelLock, format!("Kernel lock in {function}")),
@@ -160,14 +160,27 @@ impl<'a> Classifier<'a> {
             functions.any(|function| function.contains("page_fault") || function == "handle_mm_fault")
         };
         if fault {
-            return Target::named(ObjectType::PageFault, "Page fault");
+            return self.page_fault(wait);
         }
+        match self.is_on_file(wait) {
+            true => Target::described(wait.object, ObjectType::BlockIo),
+            false => Target::named(ObjectType::BlockIo, "Block I/O"),
+        }
+    }
+
+    fn is_on_file(&self, wait: &WaitKey) -> bool {
         let is_file = |kind| matches!(kind, object_kind::FILE | object_kind::PATH);
-        let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| is_file(record.kind));
-        match file {
-            Some(_) if wait.kind() != CallKind::Futex => Target::described(wait.object, ObjectType::BlockIo),
-            _ => Target::named(ObjectType::BlockIo, "Block I/O"),
+        wait.kind() != CallKind::Futex
+            && self.sources.meta.object(wait.object, u64::MAX).is_some_and(|record| is_file(record.kind))
+    }
+
+    /// A page of a mapped file, or of the program's own memory, by why that takes time. In a system call the object is the call's.
+    fn page_fault(&self, wait: &WaitKey) -> Target {
+        if wait.syscall < 0 && self.is_on_file(wait) {
+            return Target::described(wait.object, ObjectType::PageFault);
         }
+        let memory = kernel::awaited_memory(self.sources.code.kernel(self.stack(wait)));
+        Target::named(ObjectType::PageFault, memory.unwrap_or("Page fault"))
     }
 
     fn described(&self, wait: &WaitKey) -> Option<Target> {

@@ -141,6 +141,21 @@ pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<K
     rest.any(|function| among(BLOCK, function)).then_some(KernelWait::BlockIo)
 }
 
+/// What has to be done for a page of a program's own memory, by the functions that do it (mm/memory.c, mm/vmscan.c, fs/userfaultfd.c).
+const MEMORY: &[(&str, &[&str])] = &[
+    ("memory that a handler of userfaultfd serves", &["handle_userfault"]),
+    ("memory that has to be freed first", &["mem_cgroup_handle_over_high", "try_to_free", "shrink_", "try_charge"]),
+    ("swapped memory", &["do_swap_page", "swapin_", "swap_read"]),
+    ("memory that the kernel moves", &["migration_entry_wait", "do_numa_page", "do_huge_pmd_numa_page"]),
+];
+
+/// The memory whose page a fault waits for, by its kernel stack.
+pub fn awaited_memory<'a>(functions: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+    let functions: Vec<&str> = functions.collect();
+    let does = |names: &[&str]| functions.iter().any(|function| among(names, function));
+    MEMORY.iter().find(|(_, names)| does(names)).map(|(memory, _)| *memory)
+}
+
 /// Whether the stack is that of an open that waits for the other end of a FIFO.
 pub fn opens_fifo<'a>(mut functions: impl Iterator<Item = &'a str>) -> bool {
     functions.any(|function| among(&["fifo_open", "wait_for_partner"], function))
@@ -176,5 +191,16 @@ mod tests {
         let opens = |stack: &str| opens_fifo(stack.split_whitespace());
         assert!(opens("__schedule schedule wait_for_partner fifo_open do_dentry_open") && !opens("schedule pipe_read"));
         assert_eq!(wait(""), None);
+    }
+
+    #[test]
+    fn faults_tell_which_memory_they_wait_for() {
+        let memory = |stack: &str| awaited_memory(stack.split_whitespace());
+        assert_eq!(memory("schedule io_schedule folio_wait_bit_common filemap_fault exc_page_fault"), None);
+        let served = "schedule handle_userfault do_anonymous_page handle_mm_fault exc_page_fault";
+        assert_eq!(memory(served), Some("memory that a handler of userfaultfd serves"));
+        let full = "schedule_timeout shrink_node try_to_free_mem_cgroup_pages do_swap_page exc_page_fault";
+        assert_eq!(memory(full), Some("memory that has to be freed first"));
+        assert_eq!(memory("io_schedule folio_wait_bit_common do_swap_page exc_page_fault"), Some("swapped memory"));
     }
 }

@@ -88,8 +88,12 @@ fn streams(trace: &Trace, thread: usize) -> bool {
 }
 
 fn is_question(trace: &Trace, key: &EventKey) -> bool {
-    let ender = WakerKind::from_code(key.waker_kind());
-    listens(waited_for(trace, key)) && matches!(ender, WakerKind::Network | WakerKind::OtherThread)
+    is_from_outside(key) && listens(waited_for(trace, key))
+}
+
+/// Whether the network or a program that is not recorded ended a key's waits.
+pub fn is_from_outside(key: &EventKey) -> bool {
+    matches!(WakerKind::from_code(key.waker_kind()), WakerKind::Network | WakerKind::OtherThread)
 }
 
 /// Roles with enough waits, by the role that a key's waits tell of, if any.

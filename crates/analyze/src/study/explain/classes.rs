@@ -10,7 +10,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::channels::{consumes_messages, hands_to_queue, receives_from_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
-use crate::study::explain::asked_from_outside::AskedFromOutside;
+use crate::study::explain::asked_from_outside::{AskedFromOutside, is_from_outside};
 use crate::study::explain::bare_stacks::{is_of_kernel, is_without_callers};
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
@@ -237,11 +237,20 @@ impl<'n, 't> Classes<'n, 't> {
                 .is_some_and(|given| self.reads_request(&self.trace.events().off_cpu_key(given)))
     }
 
+    /// Whether another role ended the thread's wait, or somebody outside the recording over a connection that was accepted.
+    fn is_given_by_others(&self, key: &EventKey) -> bool {
+        let Some(thread) = key.thread().get() else { return false };
+        match waker_of(key) {
+            Some(waker) => (self.role_of)(thread) != (self.role_of)(waker),
+            None => is_from_outside(key) && serves(waited_for(self.trace, key)),
+        }
+    }
+
     /// Whether a wait of the key was ended by another role through one descriptor: what it waited for is a request.
     fn reads_request(&self, key: &EventKey) -> bool {
-        let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
-        let of_others = (self.role_of)(thread) != (self.role_of)(waker);
-        of_others && !parks_threads(object_type(self.trace, key.object())) && !is_of_event_loop(key.syscall())
+        self.is_given_by_others(key)
+            && !parks_threads(object_type(self.trace, key.object()))
+            && !is_of_event_loop(key.syscall())
     }
 
     fn is_for_role_mate(&self, key: &EventKey) -> bool {
@@ -253,12 +262,10 @@ impl<'n, 't> Classes<'n, 't> {
     /// has gone for more since.
     fn request_before(&self, thread: usize, row: usize) -> Option<usize> {
         let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
-        let role = (self.role_of)(thread);
         let before = (rows.of(thread).start..row).rev().take(LOOKED_AT).filter(|before| rows.wait_ns(*before) > 0);
         let of_others = |before: &usize| {
-            let waker = waker_of(&events.off_cpu_key(*before));
             self.of(thread, *before, rows.key(*before)) == WaitClass::Idle
-                && waker.is_some_and(|waker| (self.role_of)(waker) != role)
+                && self.is_given_by_others(&events.off_cpu_key(*before))
         };
         let given = before.clone().find(of_others)?;
         // Where it waits for more work, it has none. A thread of Ruby sleeps on that object, too, but at another place.

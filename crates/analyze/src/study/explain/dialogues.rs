@@ -95,6 +95,8 @@ pub struct Dialogues<'n> {
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
+    /// Those of them that one thread has and hands on to the next.
+    handed_on: BTreeSet<ObjectId>,
     /// How many waits each key has.
     waits: Vec<u64>,
     found_work: HashMap<WaitAt, bool>,
@@ -123,6 +125,7 @@ impl<'n> Dialogues<'n> {
             enders: Enders::new(),
             time_outs: HashMap::new(),
             peers: BTreeSet::new(),
+            handed_on: BTreeSet::new(),
             waits: Vec::new(),
             found_work: HashMap::new(),
             workloads: Workloads::new(trace, role_of),
@@ -138,7 +141,8 @@ impl<'n> Dialogues<'n> {
         dialogues.waits = facts.iter().map(|facts| facts.waits).collect();
         let place_of = &mut |key: &EventKey| names.place_of(key.stack());
         dialogues.find_peers(trace, &facts, place_of);
-        dialogues.peers.extend(by_turns(trace, place_of));
+        dialogues.handed_on = by_turns(trace, place_of);
+        dialogues.peers.extend(&dialogues.handed_on);
         let by_permits = by_permits(trace, &dialogues.waits, role_of, names);
         dialogues.peers.extend(by_permits);
         dialogues.find_work(trace);
@@ -318,6 +322,11 @@ impl<'n> Dialogues<'n> {
     /// Whether the object works like a lock.
     pub fn is_lock(&self, object: ObjectId) -> bool {
         self.peers.contains(&object)
+    }
+
+    /// Whether one thread has it and hands it on to the next one that waits: a lock with an object for each waiter.
+    pub fn is_handed_on(&self, object: ObjectId) -> bool {
+        self.handed_on.contains(&object)
     }
 
     /// Whether threads do after a time-out what they do after a wake-up there: what they waited for was there.

@@ -56,6 +56,9 @@ fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Cla
     if classes.is_lock(key) {
         names.note_lock(label, place);
     }
+    if classes.dialogues().is_handed_on(key.object()) {
+        names.note_handed_on(label, place);
+    }
     if hands_to_queue(trace, key.stack()) {
         names.note_queue_put(label, place);
     }

@@ -82,6 +82,8 @@ pub struct Names<'f, 't> {
     objects_of: Vec<Vec<ObjectId>>,
     /// Labels that are locks, each with a place at which threads wait for it: what has no name shares its label.
     locks: HashSet<(LabelId, PlaceId)>,
+    /// Those of them that have a holder, which no object tells.
+    handed_on: HashSet<(LabelId, PlaceId)>,
     /// The same of waits by which something is handed over to a queue.
     queue_puts: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
@@ -111,6 +113,7 @@ impl<'f, 't> Names<'f, 't> {
             calls: Vec::new(),
             objects_of: Vec::new(),
             locks: HashSet::new(),
+            handed_on: HashSet::new(),
             queue_puts: HashSet::new(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
@@ -235,6 +238,11 @@ impl<'f, 't> Names<'f, 't> {
         self.locks.insert((label, place));
     }
 
+    /// Notes that whoever has what has the label hands it on to one that waits at the place.
+    pub fn note_handed_on(&mut self, label: LabelId, place: PlaceId) {
+        self.handed_on.insert((label, place));
+    }
+
     /// Notes that threads which wait at the place for what has the label hand something over to a queue.
     pub fn note_queue_put(&mut self, label: LabelId, place: PlaceId) {
         self.queue_puts.insert((label, place));
@@ -276,11 +284,11 @@ impl<'f, 't> Names<'f, 't> {
         self.sleep_functions.get_or_init(found).contains(function)
     }
 
-    /// Whether somebody holds what has the label while others wait for it.
-    pub fn is_held(&self, label: LabelId) -> bool {
+    /// Whether somebody holds what has the label while others wait for it at the place.
+    pub fn is_held(&self, label: LabelId, place: PlaceId) -> bool {
         use ObjectType::{FileLock, Mutex, RwLock, SpinLock};
         let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));
-        matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock))
+        matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock)) || self.handed_on.contains(&(label, place))
     }
 
     /// Whether threads wait there for new connections.
@@ -342,6 +350,7 @@ impl<'f, 't> Names<'f, 't> {
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
             (_, false) if title.is_empty() || is_called_lock(name) || is_connection_pool(name) => name.to_owned(),
+            (_, false) if kind == ObjectType::PageFault && !starts_alike(name, title) => format!("a page of {name}"),
             (_, false) if starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),
         }

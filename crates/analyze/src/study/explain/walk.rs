@@ -305,9 +305,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     // Of a pool whose threads take work by turns, one waits for it and has their lock.
                     let is_mate = |link: Link| link.role == facts.link.role && parks_threads(facts.object_type);
                     // Whoever holds a lock has it whatever he waits for, and whatever that one waits for whom he waits for.
-                    let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label));
+                    let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label, link.place));
                     // One of several that take connections by turns has the lock while it waits for the next.
-                    let accepts = |link: Link| self.names.is_held(link.label) && self.names.accepts(facts.link.label);
+                    let accepts =
+                        |link: Link| self.names.is_held(link.label, link.place) && self.names.accepts(facts.link.label);
                     let holds = is_held && !link.is_some_and(|link| is_mate(link) || accepts(link));
                     let idle = match link {
                         _ if holds => Idleness::Busy,

@@ -273,3 +273,35 @@ fn what_tcp_holds_back_within_a_machine_keeps_the_client() {
     assert!(network(41), "an ACK is delayed for 40 ms");
     assert!(!network(5), "a server without work");
 }
+
+#[test]
+fn who_has_a_lock_that_is_handed_on_is_not_without_work_while_its_client_thinks() {
+    // As InnoDB's row locks: an object for each waiter, and whoever has the row was woken last.
+    let mut trace = trace(
+        "w1: #nn#xxxxxxxx#nn#xxxxxxxx#nn#xxxx
+         w2: yyyy#nn#yyyyyyyy#nn#yyyyyyyy#nn#
+         w3: zzzzzzzz#nn#zzzzzzzz#nn#zzzzzzzz",
+    );
+    let of_lock = |trace: &Trace, row: usize| {
+        trace.off_cpu.object[row].get().is_some_and(|object| trace.objects.name[object] != "n")
+    };
+    let at =
+        (0..trace.off_cpu.thread.len()).find(|row| of_lock(&trace, *row)).map(|row| trace.off_cpu.stack[row]).unwrap();
+    for row in 0..trace.off_cpu.thread.len() {
+        if of_lock(&trace, row) {
+            trace.off_cpu.stack[row] = at;
+            continue;
+        }
+        trace.off_cpu.waker[row] = ThreadId::NONE;
+        trace.off_cpu.waker_kind[row] = WakerKind::Network.code();
+        trace.off_cpu.outcome[row] = Outcome::Woken.code();
+    }
+    let connection = trace.objects.name.iter().position(|name| name == "n").unwrap();
+    trace.objects.name[connection] = "TCP 10.0.0.1:3306 -> 10.0.0.2:*".into();
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let found = causes(&explain(&fold));
+    let of_client = found.iter().find(|(kind, ..)| *kind == CauseKind::Network).unwrap_or_else(|| panic!("{found:?}"));
+    assert!(of_client.2 >= 20, "{found:?}");
+}
