@@ -2,16 +2,20 @@
 
 use dwell_view::{Prose, Sentence, Word};
 
+use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, Names, RoleId, RootCause,
-    is_within_machine,
+    is_within_machine, kept_at, sleeps_for_lock,
 };
 
 /// Part of a role's life below which its threads are never without work.
 const ALWAYS_BUSY: f64 = 0.1;
 /// The same for threads that have more waiters than they are: before the first and after the last they have no work.
 const SOMETIMES_IDLE: f64 = 0.5;
+
+/// Part of their lives from which on threads are kept at one place all the time.
+const ALWAYS_KEPT: f64 = 0.8;
 
 /// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
 const THREADS_PER_LIFE: f64 = 2.0;
@@ -29,7 +33,12 @@ const ALL_AT_ONCE: f64 = 0.9;
 const TELLING_PART: f64 = 0.25;
 
 /// What to do about a cause.
-pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
+pub fn advice(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Prose {
     let names = &explanation.names;
     // Whoever waited on the way to the program's end had nothing to do meanwhile.
     let chains = if root.is_of_the_end() { &[] } else { chains };
@@ -48,8 +57,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
             MeanwhileKind::Polled(_) => say!(ADVICE_POLLED_BY_OTHERS),
-            MeanwhileKind::Slept | MeanwhileKind::Ran => say!(ADVICE_POLLED),
+            MeanwhileKind::Slept | MeanwhileKind::Asked | MeanwhileKind::Ran => say!(ADVICE_POLLED),
         },
+        (CauseKind::Slept, None) if sleeps_for_lock(&fold.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
         }
@@ -75,6 +85,14 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
         }
+        (CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Connections => {
+            say!(ADVICE_CONNECTIONS, label = label)
+        }
+        (CauseKind::Network | CauseKind::Outside, _)
+            if let Some(advice) = few_for_outside(fold, explanation, root, chains) =>
+        {
+            advice
+        }
         (CauseKind::TimedOut | CauseKind::Unfinished, _) if let Some(threads) = waits_for_itself(explanation, root) => {
             say!(ADVICE_POOL_WAITS_FOR_ITSELF, threads = threads, who = names.role(root.cause.role))
         }
@@ -83,24 +101,32 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
             None if root.is_of_the_end() => say!(ADVICE_END_TIMED_OUT),
             None => say!(ADVICE_TIMED_OUT),
         },
-        (CauseKind::Device, _) if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
-        (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
-        (CauseKind::IoQuota, _) => say!(ADVICE_IO_QUOTA),
-        (CauseKind::MemoryLimit, _) => say!(ADVICE_MEMORY_LIMIT),
-        (CauseKind::Network, _) if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
-        (CauseKind::Network, _) => say!(ADVICE_NETWORK),
-        (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
-        (CauseKind::Kernel, _) => say!(ADVICE_KERNEL),
-        // One that was always found waiting may have been woken in between.
-        (CauseKind::Unfinished, _) if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
-        (CauseKind::Unfinished, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
-            say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
-        }
-        (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
-        _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
-        _ => say!(ADVICE_UNSEEN),
+        _ => by_kind(names, root),
     };
     sentence.into()
+}
+
+/// What to do about what the kind of a cause tells alone.
+fn by_kind(names: &Names<'_, '_>, root: &RootCause) -> Sentence {
+    let is_lock = names.contention(root.cause.label, root.cause.place) == Contention::Lock;
+    match root.cause.kind {
+        CauseKind::Device if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
+        CauseKind::Device => say!(ADVICE_DEVICE_WRITE),
+        CauseKind::IoQuota => say!(ADVICE_IO_QUOTA),
+        CauseKind::MemoryLimit => say!(ADVICE_MEMORY_LIMIT),
+        CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
+        CauseKind::Network => say!(ADVICE_NETWORK),
+        CauseKind::Outside => say!(ADVICE_OUTSIDE),
+        CauseKind::Kernel => say!(ADVICE_KERNEL),
+        // One that was always found waiting may have been woken in between.
+        CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
+        CauseKind::Unfinished if is_lock => {
+            say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
+        }
+        CauseKind::Unfinished => say!(ADVICE_UNFINISHED),
+        _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
+        _ => say!(ADVICE_UNSEEN),
+    }
 }
 
 /// The threads of a pool that wait at one place all at once: what they wait for is perhaps to be done by one of them.
@@ -200,7 +226,9 @@ fn library_lock(label: &str) -> Option<Sentence> {
 
 /// What to do about a sleep: the program's own, or one for which others wait.
 fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    if root.is_of_the_end() && !root.is_for_outside() {
+    let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
+    let is_scripts = asker.is_some_and(|link| !explanation.serves_outside(link.role));
+    if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {
         return say!(ADVICE_SLEPT);
     }
     busy_for_outside(explanation, root).unwrap_or_else(|| say!(ADVICE_SLEPT_MEANWHILE))
@@ -212,12 +240,36 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     let place =
         asked.map_or_else(|| root.place(), |link| explanation.names.place(link.place).map(|place| place.at.clone()));
     let role = asked.map_or(root.cause.role, |link| link.role);
+    if asked.is_some() && !explanation.serves_outside(role) {
+        return None; // a script waits for its children
+    }
     if explanation.names.has_one_per_connection(role) {
         return None; // there are as many as those who ask have opened connections
     }
     let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    (idle < ALWAYS_BUSY).then(|| pool_advice(explanation, role, account.threads, (idle, place)))
+    (idle < ALWAYS_BUSY && stay(explanation, account))
+        .then(|| pool_advice(explanation, role, account.threads, (idle, place)))
+}
+
+/// What to do where those are few who wait for somebody outside: others wait for them, in the program or before it.
+fn few_for_outside(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Option<Sentence> {
+    let (names, role) = (&explanation.names, root.cause.role);
+    if let Some(advice) = of_others_work(explanation, root, chains) {
+        return Some(advice);
+    }
+    let serves = explanation.serves_outside(role) || names.answers_request(root.stack);
+    if !serves || names.has_one_per_connection(role) {
+        return None;
+    }
+    let (threads, share) = kept_at(fold.trace, names, role, &root.at)?;
+    let sentence = say!(ADVICE_POOL_OUTSIDE, threads = threads, who = names.role(role), share = Word::Share(share));
+    (share >= ALWAYS_KEPT).then_some(sentence)
 }
 
 /// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.
@@ -310,15 +362,19 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     }
     let account: &Account = explanation.accounts.get(&workers.role)?;
     let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
-    // A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
-    let stay = threads <= 1.0 + THREADS_PER_LIFE * life_ns / explanation.elapsed_ns.max(1) as f64;
     let idle = account.idle_ns as f64 / life_ns;
     let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;
     // Of workers that sleep, the one who asks may be a loop that asks for many.
     let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
     let is_their_work = (2.0 * root.wall_ns as f64) * threads >= life_ns;
-    (account.idle_ns > 0 && stay && is_small && is_their_work)
+    (account.idle_ns > 0 && stay(explanation, account) && is_small && is_their_work)
         .then(|| (idle, pool_advice(explanation, workers.role, account.threads, (idle, workers.place))))
+}
+
+/// Whether a role's threads stay. A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
+fn stay(explanation: &Explanation<'_, '_>, account: &Account) -> bool {
+    let lives = account.life_ns.max(1) as f64 / explanation.elapsed_ns.max(1) as f64;
+    account.threads as f64 <= 1.0 + THREADS_PER_LIFE * lives
 }
 
 /// That the threads were without work for a part of their time only.

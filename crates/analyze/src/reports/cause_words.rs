@@ -121,28 +121,47 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let (who, place) = (explanation.names.role(root.cause.role), root.place());
     let label = explanation.names.label(root.cause.label);
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
-    let sentence = match root.cause.kind {
-        CauseKind::Slept if root.is_for_outside() => {
-            say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = Word::Ns(root.served_ns))
+    let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
+    let serves = || explanation.serves_outside(root.cause.role) || explanation.names.answers_request(root.stack);
+    let asker = match asker {
+        Some(link) => Some((explanation.names.role(link.role), explanation.serves_outside(link.role))),
+        None => (root.is_for_outside() && !serves()).then_some(("its parent", false)),
+    };
+    let served = Word::Ns(root.served_ns);
+    let sentence = match (root.cause.kind, asker) {
+        (CauseKind::Slept, Some((asker, true))) => {
+            say!(CAUSE_SLEPT_FOR_ASKED, who = who, place = place, served = served, asker = asker)
         }
-        CauseKind::Ran if root.is_for_outside() => {
-            say!(CAUSE_RAN_FOR_OUTSIDE, who = who, place = place, served = Word::Ns(root.served_ns))
+        (CauseKind::Slept, Some((asker, false))) => {
+            say!(CAUSE_SLEPT_FOR_PARENT, who = who, place = place, served = served, asker = asker)
         }
-        CauseKind::Ran => say!(END_RAN, who = who, place = place, part = part, elapsed = elapsed),
-        CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
-        CauseKind::TimedOut if root.is_awaited => {
+        (CauseKind::Ran, Some((asker, true))) => {
+            say!(CAUSE_RAN_FOR_ASKED, who = who, place = place, served = served, asker = asker)
+        }
+        (CauseKind::Ran, Some((asker, false))) => {
+            say!(CAUSE_RAN_FOR_PARENT, who = who, place = place, served = served, asker = asker)
+        }
+        (CauseKind::Slept, None) if root.is_for_outside() => {
+            say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = served)
+        }
+        (CauseKind::Ran, None) if root.is_for_outside() => {
+            say!(CAUSE_RAN_FOR_OUTSIDE, who = who, place = place, served = served)
+        }
+        (CauseKind::Ran, _) => say!(END_RAN, who = who, place = place, part = part, elapsed = elapsed),
+        (CauseKind::Slept, _) => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
+        (CauseKind::TimedOut, _) if root.is_awaited => {
             say!(END_LOOP_TIMER, who = who, place = place, part = part, elapsed = elapsed)
         }
-        CauseKind::TimedOut => {
+        (CauseKind::TimedOut, _) => {
             say!(END_TIMED_OUT, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }
-        CauseKind::IoQuota => {
+        (CauseKind::IoQuota, _) => {
             say!(END_IO_QUOTA, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }
-        CauseKind::MemoryLimit => {
+        (CauseKind::MemoryLimit, _) => {
             say!(END_MEMORY_LIMIT, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }
-        kind if root.is_awaited => {
+        (kind, _) if root.is_awaited => {
             let by = ended_by(kind);
             say!(END_AWAITED, who = who, label = label, place = place, by = by, part = part, elapsed = elapsed)
         }
@@ -157,6 +176,7 @@ fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Se
     let (who, place, time) = (explanation.names.role(others.role), others.place.as_str(), Word::Ns(others.ns));
     match others.did {
         MeanwhileKind::Slept => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
+        MeanwhileKind::Asked => say!(MEANWHILE_ASKED, who = who, place = place, time = time),
         MeanwhileKind::Ran => say!(MEANWHILE_RAN, who = who, place = place, time = time),
         MeanwhileKind::Polled(count) => {
             say!(MEANWHILE_POLLED, who = who, count = count as u64, place = place, time = time)

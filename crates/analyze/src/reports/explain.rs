@@ -160,7 +160,11 @@ fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
 fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
     let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let others = root.meanwhile.as_ref().filter(|_| unseen)?;
-    let kind = if others.did == MeanwhileKind::Slept { CauseKind::Slept } else { CauseKind::Ran };
+    let kind = match others.did {
+        MeanwhileKind::Slept => CauseKind::Slept,
+        MeanwhileKind::Asked => CauseKind::Network,
+        MeanwhileKind::Ran | MeanwhileKind::Polled(_) => CauseKind::Ran,
+    };
     explanation.causes.iter().find(|cause| {
         let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
         is_it && delay_ns(cause) >= others.ns / 2
@@ -417,7 +421,7 @@ fn shown_in_summary(told: &[CauseRow<'_>]) -> usize {
 fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Row {
     let names = &explanation.names;
     let chains = ordered(explanation, root);
-    let advice = advice(explanation, root, &chains);
+    let advice = advice(fold, explanation, root, &chains);
     let link = |link: &Link| link_text(explanation, link);
     let lines: Vec<String> = chains
         .iter()

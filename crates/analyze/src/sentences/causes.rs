@@ -76,9 +76,16 @@ sentence_table! {
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
     CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
         "{who} は、記録の外から要求を受けているのに、{place} を {served} の間実行していました。要求した側はその間待っていました。";
+    CAUSE_SLEPT_FOR_ASKED = "cause-slept-for-asked", "{who} slept in {place} for {served}, and {asker} waited for it: whoever asks that one from outside the recording waits, too.",
+        "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。";
+    CAUSE_RAN_FOR_ASKED = "cause-ran-for-asked", "{who} ran {place} for {served}, and {asker} waited for it: whoever asks that one from outside the recording waits, too.",
+        "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。";
+    CAUSE_SLEPT_FOR_PARENT = "cause-slept-for-parent", "{who} slept in {place} for {served}, and {asker} waited for it.", "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。";
+    CAUSE_RAN_FOR_PARENT = "cause-ran-for-parent", "{who} ran {place} for {served}, and {asker} waited for it.", "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
+    MEANWHILE_ASKED = "meanwhile-asked", "Meanwhile {who} waited for an answer in {place} for {time}.", "その間、{who} は {place} で応答を {time} 待っていました。";
     MEANWHILE_POLLED = "meanwhile-polled",
         "Meanwhile {who} slept in {place} {count} times, {time} together, and went on when this ended.",
         "その間、{who} は {place} で {count} 回、合計 {time} スリープし、これが終わると先に進みました。";
@@ -103,6 +110,9 @@ sentence_table! {
     ADVICE_POLLED_BY_OTHERS = "advice-polled-by-others",
         "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
+    ADVICE_POLLED_LOCK = "advice-polled-lock",
+        "It looks again and again whether a lock is free: what keeps it is whoever has that lock. Hold it for less, or wait for it in a way that wakes up.",
+        "ロックが空いたかどうかを繰り返し確認しています。待たせているのはそのロックの保持者です。保持時間を短くするか、空いたときに起床する待ち方にしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
@@ -154,6 +164,9 @@ sentence_table! {
         "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
+    ADVICE_POOL_OUTSIDE = "advice-pool-outside",
+        "{threads} {threads|thread|threads} of {who} {threads|spends|spend} {share} of {threads|its|their} time here, and none is free: whoever asks waits for one. Add workers, or record what they wait for: `dwell collect threading --target-pid PID`.",
+        "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。";
     ADVICE_FEW_AT_A_TIME = "advice-few-at-a-time",
         "Only {count} of {who} {count|works|work} at a time, while {waiters} wait on average: raise what lets no more in (a limit of connections, a pool, one worker), or make {place} faster.",
         "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。";

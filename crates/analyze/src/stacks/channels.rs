@@ -56,6 +56,37 @@ pub fn consumes_messages(trace: &Trace, stack: StackId) -> bool {
         && !calls().any(|function| function.starts_with(AWAITS))
 }
 
+/// What functions are called that take the next message of a mailbox.
+const TAKES_MESSAGE: &[&str] = &["recv", "receive", "pop", "pop_front", "take", "dequeue", "next_message"];
+
+/// Whether a stack is one of a thread that takes a message. Queues of Java do not count: pools are made of them, too.
+pub fn takes_message(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack)
+        .take(QUEUE_DEPTH)
+        .any(|function| TAKES_MESSAGE.contains(&method(function)) && !function.starts_with("java."))
+}
+
+/// Functions that wait for the result of what their caller had others do: futures, promises, latches that these count down.
+#[rustfmt::skip]
+const AWAITS_RESULT: &[&str] = &[
+    "std::__basic_future<", "std::future<", "std::shared_future<", "std::__future_base::_State_base", "folly::Future<", "boost::future<",
+    "java.util.concurrent.FutureTask.get", "java.util.concurrent.FutureTask.awaitDone", "java.util.concurrent.CountDownLatch.await",
+    "java.util.concurrent.CompletableFuture.get", "java.util.concurrent.CompletableFuture.join", "java.util.concurrent.ForkJoinTask.get",
+    "java.util.concurrent.ForkJoinTask.join", "java.util.concurrent.ForkJoinTask.invoke", "java.util.concurrent.AbstractExecutorService.invokeAll",
+    "com.google.common.util.concurrent.AbstractFuture.get", "io.netty.util.concurrent.DefaultPromise.await",
+    "Future.result", "ApplyResult.get", "ApplyResult.wait",
+    "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<",
+];
+
+/// Whether a stack is one of a thread that waits for a result.
+pub fn awaits_result(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack).take(QUEUE_DEPTH).any(is_for_result)
+}
+
+fn is_for_result(function: &str) -> bool {
+    AWAITS_RESULT.iter().any(|name| function.starts_with(name))
+}
+
 /// The last part of a function's name: `put` of `Queue.put`, `send` of `std::sync::mpsc::SyncSender<T>::send`.
 fn method(function: &str) -> &str {
     let end = function.find('(').unwrap_or(function.len());
@@ -80,6 +111,16 @@ fn is_in(trace: &Trace, stack: StackId, prefix: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn futures_and_latches_are_waited_for() {
+        for function in ["std::future<int>::get()", "java.util.concurrent.FutureTask.get", "Future.result"] {
+            assert!(is_for_result(function), "{function}");
+        }
+        for function in ["java.util.concurrent.FutureTask.run", "Future.set_result", "std::promise<int>::set_value"] {
+            assert!(!is_for_result(function), "{function}");
+        }
+    }
 
     #[test]
     fn methods_are_the_last_parts_of_names() {

@@ -1,24 +1,30 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
+mod request_waits;
+
 use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
 
-use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, StackId, ThreadId, UNSEEN, WakerKind};
+use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{consumes_messages, hands_to_queue, receives_from_queue, sends};
+use crate::stacks::channels::{awaits_result, consumes_messages, hands_to_queue, receives_from_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
-use crate::study::explain::asked_from_outside::{AskedFromOutside, is_from_outside};
+use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::bare_stacks::{is_of_kernel, is_without_callers};
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
+use crate::study::explain::children::{is_by_own_child, is_for_child, is_upstream};
 use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::go_requests::{is_select_of_package, request_goroutines};
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::paced_waits::paced_keys;
+use crate::study::explain::places::function_at;
+use crate::study::explain::saturated_threads::waiting_parents;
 use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::terms::{
@@ -72,6 +78,23 @@ pub struct Classes<'n, 't> {
     asked_from_outside: AskedFromOutside,
     /// Threads that were never without work and wake several others at once.
     broadcasters: HashSet<usize>,
+    /// Threads that mostly wait for children that end.
+    waiting_parents: HashSet<usize>,
+    /// Goroutines that answer requests one after the other.
+    request_goroutines: HashSet<usize>,
+}
+
+/// Whether a thread waits for a broker's next message, and does so for itself.
+fn consumes(names: &Names<'_, '_>, trace: &Trace, key: &EventKey) -> bool {
+    let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
+    is_message && !names.answers_request(key.stack())
+}
+
+/// Whether a thread that was there waits in a function that says that it is a worker: for work. Nobody saw its first word.
+fn waits_as_worker(names: &mut Names<'_, '_>, dialogues: &Dialogues<'_>, key: &EventKey) -> bool {
+    let was_there = key.thread().get().is_some_and(|thread| dialogues.workloads().was_there(thread));
+    let place = names.place_of(key.stack());
+    was_there && function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -84,12 +107,11 @@ impl<'n, 't> Classes<'n, 't> {
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, names);
         let brokers = Brokers::new(trace, dialogues.programs(), role_of);
+        let broadcasters = broadcasters(trace, &dialogues.workloads().never_without_work().collect());
+        let waiting_parents = waiting_parents(trace, dialogues.workloads());
         let keys = &trace.events().keys;
-        let consumes = |key: &EventKey| {
-            let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
-            is_message && !names.answers_request(key.stack())
-        };
-        let consumers: Vec<bool> = keys.iter().map(consumes).collect();
+        let consumers: Vec<bool> = keys.iter().map(|key| consumes(names, trace, key)).collect();
+        let workers: Vec<bool> = keys.iter().map(|key| waits_as_worker(names, &dialogues, key)).collect();
         let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
@@ -109,17 +131,17 @@ impl<'n, 't> Classes<'n, 't> {
             ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
-            broadcasters: HashSet::new(),
+            broadcasters,
+            waiting_parents,
+            request_goroutines: request_goroutines(trace),
         };
-        let busy = classes.dialogues.workloads().never_without_work().collect();
-        classes.broadcasters = broadcasters(trace, &busy);
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
-        let of_key = |(key, consumes): (&EventKey, &bool)| match consumes {
+        let of_key = |((key, consumes), is_worker): ((&EventKey, &bool), &bool)| match consumes {
             true => OfKey::Known(WaitClass::Idle),
-            false => classes.by_key(key, is_idle(key), &mut place_of),
+            false => classes.by_key(key, (is_idle(key), *is_worker), &mut place_of),
         };
-        let of_key: Vec<OfKey> = keys.iter().zip(&consumers).map(of_key).collect();
+        let of_key: Vec<OfKey> = keys.iter().zip(&consumers).zip(&workers).map(of_key).collect();
         classes.of_key = of_key;
         let known = keys.iter().zip(&classes.of_key);
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
@@ -208,74 +230,28 @@ impl<'n, 't> Classes<'n, 't> {
         parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
     }
 
-    /// Whether waits of a key are sleeps of a thread whose role others from outside the recording ask.
-    pub fn sleeps_for_outside(&self, thread: usize, key: u32) -> bool {
-        let kind = object_type(self.trace, self.trace.events().key(key).object());
-        kind == ObjectType::Sleep
-            && self.asked_from_outside.has(thread, (self.role_of)(thread), self.trace.threads.process[thread])
+    /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask.
+    pub fn keeps_outside(&self, thread: usize, key: u32) -> bool {
+        let key = self.trace.events().key(key);
+        if is_for_child(self.trace, &key) {
+            return self.waiting_parents.contains(&thread) || self.serves_outside(thread);
+        }
+        object_type(self.trace, key.object()) == ObjectType::Sleep && self.serves_outside(thread)
+    }
+
+    fn answers_requests(&self, key: &EventKey) -> bool {
+        key.thread().get().is_some_and(|thread| self.request_goroutines.contains(&thread))
+    }
+
+    /// Whether others from outside the recording ask the thread's role, or one for which it works.
+    pub fn serves_outside(&self, thread: usize) -> bool {
+        self.request_goroutines.contains(&thread)
+            || self.asked_from_outside.has(thread, (self.role_of)(thread), self.trace.threads.process[thread])
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {
         let processes = &self.trace.threads.process;
         processes.get(one) == processes.get(other)
-    }
-
-    /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for
-    /// more since. So do threads of a server that wait for one another's locks, each by an object of its own.
-    fn is_within_request(&self, thread: usize, row: usize, key: u32) -> bool {
-        if !self.request_readers.contains(&thread) {
-            return false;
-        }
-        let rows = &self.trace.events().off_cpu;
-        // A look at the clock within the wait is a part of it.
-        let end = self.wait_ends.ended_by(thread, row);
-        let key = if end == row { key } else { rows.key(end) };
-        let may_be = self.for_role_mate.get(key as usize).copied().unwrap_or(false);
-        may_be
-            && self
-                .request_before(thread, row)
-                .is_some_and(|given| self.reads_request(&self.trace.events().off_cpu_key(given)))
-    }
-
-    /// Whether another role ended the thread's wait, or somebody outside the recording over a connection that was accepted.
-    fn is_given_by_others(&self, key: &EventKey) -> bool {
-        let Some(thread) = key.thread().get() else { return false };
-        match waker_of(key) {
-            Some(waker) => (self.role_of)(thread) != (self.role_of)(waker),
-            None => is_from_outside(key) && serves(waited_for(self.trace, key)),
-        }
-    }
-
-    /// Whether a wait of the key was ended by another role through one descriptor: what it waited for is a request.
-    fn reads_request(&self, key: &EventKey) -> bool {
-        self.is_given_by_others(key)
-            && !parks_threads(object_type(self.trace, key.object()))
-            && !is_of_event_loop(key.syscall())
-    }
-
-    fn is_for_role_mate(&self, key: &EventKey) -> bool {
-        let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
-        parks_threads(object_type(self.trace, key.object())) && (self.role_of)(thread) == (self.role_of)(waker)
-    }
-
-    /// The wait by which another role gave the thread the work that it has before `row`; none where it waits for more there, or
-    /// has gone for more since.
-    fn request_before(&self, thread: usize, row: usize) -> Option<usize> {
-        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
-        let before = (rows.of(thread).start..row).rev().take(LOOKED_AT).filter(|before| rows.wait_ns(*before) > 0);
-        let of_others = |before: &usize| {
-            self.of(thread, *before, rows.key(*before)) == WaitClass::Idle
-                && self.is_given_by_others(&events.off_cpu_key(*before))
-        };
-        let given = before.clone().find(of_others)?;
-        // Where it waits for more work, it has none. A thread of Ruby sleeps on that object, too, but at another place.
-        let object = events.off_cpu_key(given).object();
-        let of_object = |row: &usize| events.off_cpu_key(*row).object() == object;
-        let stack = |row: usize| events.off_cpu_key(row).stack();
-        let listened: HashSet<StackId> = before.clone().filter(of_object).filter(of_others).map(stack).collect();
-        let listens = |row: usize| of_object(&row) && listened.contains(&stack(row));
-        let has_more = listens(row) || before.take_while(|before| *before > given).any(listens);
-        (!has_more).then_some(given)
     }
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {
@@ -295,10 +271,8 @@ impl<'n, 't> Classes<'n, 't> {
     fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
         use WaitClass::{Demand, Idle, Own, Structure};
         let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
-        let has_idle_mate = || {
-            let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
-            is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key)
-        };
+        let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
+        let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
         Some(match kind {
             ObjectType::Sleep | ObjectType::Timer => {
                 if is_idle {
@@ -316,11 +290,14 @@ impl<'n, 't> Classes<'n, 't> {
                 }
             }
             ObjectType::Channel if sends(self.trace, key.stack()) => Demand,
+            ObjectType::Channel if self.answers_requests(key) && is_select_of_package(self.trace, key) => Demand,
             ObjectType::Stream if is_full_pipe(name) => Demand,
             ObjectType::Semaphore if is_connection_pool(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if has_idle_mate() => Idle,
+            // The main thread may wait for ever for what a thread returns at the program's end.
+            _ if is_unfinished && awaits_result(self.trace, key.stack()) => Idle,
             kind if is_needed(kind) => Demand,
             // Whoever lacks all callers may wait for anything.
             kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,
@@ -328,7 +305,12 @@ impl<'n, 't> Classes<'n, 't> {
         })
     }
 
-    fn by_key(&self, key: &EventKey, is_idle: bool, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> OfKey {
+    fn by_key(
+        &self,
+        key: &EventKey,
+        (is_idle, is_worker): (bool, bool),
+        place_of: &mut impl FnMut(&EventKey) -> PlaceId,
+    ) -> OfKey {
         use OfKey::{ByRow, Known};
         use WaitClass::{Demand, Idle, Own, Structure};
         if let Some(class) = self.by_type(key, is_idle) {
@@ -343,6 +325,9 @@ impl<'n, 't> Classes<'n, 't> {
         let is_file = kind == ObjectType::Stream && name.starts_with('/') && !name.starts_with("/dev/");
         if key.syscall() == BETWEEN_SAMPLES {
             return Known(Idle); // nothing is known of it
+        }
+        if calls(&["restart_syscall"]) && waker_of(key).is_none() {
+            return Known(Own); // what a signal breaks off and goes on so is a poll or a sleep until a time
         }
         if name.contains("JVM safepoint") || (in_call && !calls(LISTENS)) || (is_file && calls(READS)) {
             return Known(Demand);
@@ -360,7 +345,7 @@ impl<'n, 't> Classes<'n, 't> {
         if is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
             return Known(Demand);
         }
-        if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && self.is_by_own_child(key) {
+        if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && is_by_own_child(self.trace, key) {
             return Known(Structure); // it waits for that child alone
         }
         // A descriptor of its own that told the time is the loop's time-out.
@@ -376,18 +361,24 @@ impl<'n, 't> Classes<'n, 't> {
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
             let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
+            // What is published to all who wait is no result of theirs.
+            let awaits = !in_loop
+                && self.are_of_one_process(thread, waker)
+                && !self.broadcasters.contains(&waker)
+                && awaits_result(self.trace, key.stack());
             let asked = hands_over
-                || self.was_asked(thread, waker, key, place_of)
+                || awaits
+                || (!is_worker && self.was_asked(thread, waker, key, place_of))
                 || self.is_for_busy_workers(thread, waker, key);
             let waits_for_any = is_idle && !asks(name);
             let is_childs = || !listens(name) && self.dialogues.programs().started(thread, waker);
-            let is_loops = || in_loop && (is_internal(name) || self.is_upstream(thread, waker) || is_childs());
+            let is_loops = || in_loop && (is_internal(name) || is_upstream(self.trace, thread, waker) || is_childs());
             // A server's loop has nobody for what comes in, whoever asks it.
             let is_overloaded = || listens(name) && self.is_overloaded(thread, waker);
             let is_answer = !waits_for_any || is_loops() || is_overloaded();
             return Known(if asked && is_answer { Demand } else { Idle });
         }
-        if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
+        if outcome == Outcome::Unfinished && !is_worker && self.is_client_of_usual_ender(thread, key) {
             return Known(if is_idle { Idle } else { Demand });
         }
         if in_loop { Known(Idle) } else { ByRow }
@@ -436,22 +427,6 @@ impl<'n, 't> Classes<'n, 't> {
     /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.
     fn is_overloaded(&self, thread: usize, worker: usize) -> bool {
         self.are_of_one_process(thread, worker) && self.dialogues.workloads().is_overloaded((self.role_of)(worker))
-    }
-
-    /// Whether `other` is of another program, which the thread's did not start.
-    fn is_upstream(&self, thread: usize, other: usize) -> bool {
-        let (of_thread, processes) = (&self.trace.threads.process, &self.trace.processes);
-        let (Some(own), Some(others)) = (of_thread.get(thread), of_thread.get(other)) else { return false };
-        let parent = others.get().and_then(|row| processes.parent.get(row));
-        own != others && parent != Some(own)
-    }
-
-    /// Whether the end of a process that the thread's started is what interrupted it.
-    fn is_by_own_child(&self, key: &EventKey) -> bool {
-        let processes = &self.trace.threads.process;
-        let of = |thread: ThreadId| processes.get(thread.get()?)?.get();
-        let Some((own, other)) = of(key.thread()).zip(of(key.waker())) else { return false };
-        self.trace.processes.parent.get(other).is_some_and(|parent| parent.get() == Some(own))
     }
 
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {

@@ -9,7 +9,9 @@ use dwell_model::{ObjectId, ObjectType, Outcome, StackId, ThreadId};
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
+use crate::stacks::channels::takes_message;
 use crate::stacks::object::object_type;
+use crate::study::explain::circles::have_circle;
 use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
 use crate::study::explain::programs::{ProgramId, Programs};
@@ -51,6 +53,8 @@ struct Peers {
     waiting: BTreeSet<ThreadId>,
     /// Who ended their waits, and how many.
     waking: BTreeMap<ThreadId, u64>,
+    /// The same of each waker and each of those whose waits it ended.
+    wake_ups: BTreeMap<(u32, u32), u64>,
 }
 
 impl Peers {
@@ -58,6 +62,7 @@ impl Peers {
         self.objects.insert(key.object());
         self.waiting.insert(key.thread());
         *self.waking.entry(key.waker()).or_default() += waits;
+        *self.wake_ups.entry((key.waker().raw(), key.thread().raw())).or_default() += waits;
     }
 
     fn end_one_anothers_waits(&self) -> bool {
@@ -65,7 +70,7 @@ impl Peers {
         let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
         let by_turns = by_them >= TURNS * count as u64;
         let are_most = 2 * count >= self.waiting.len() && 2 * by_them >= self.waking.values().sum::<u64>();
-        count >= PEERS && by_turns && are_most
+        count >= PEERS && by_turns && are_most && have_circle(&self.wake_ups)
     }
 }
 
@@ -206,7 +211,7 @@ impl<'n> Dialogues<'n> {
             if !is_connection(trace, key.object()) {
                 of_object.entry(key.object()).or_default().add(key, facts.waits);
             }
-            if parks_threads(object_type(trace, key.object())) {
+            if parks_threads(object_type(trace, key.object())) && !takes_message(trace, key.stack()) {
                 of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
             }
         }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectType, Outcome};
-use dwell_store::Trace;
+use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId, parks_threads};
+use crate::study::explain::terms::{
+    Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, parks_threads,
+};
+use crate::study::explain::wait_ends::waited_for;
 use crate::study::intervals::{Activity, for_each_interval, union_ns};
 use crate::study::thread_index::{ThreadIndex, ThreadPiece};
 
@@ -25,12 +28,14 @@ pub const SHARE: f64 = 0.5;
 pub const MOST_ROWS: usize = 1_000_000;
 
 /// What others did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MeanwhileKind {
     /// They ran.
     Ran,
     /// They slept.
     Slept,
+    /// They waited for an answer from outside.
+    Asked,
     /// They slept again and again, so many times, until it ended: they looked whether they might go on.
     Polled(usize),
 }
@@ -48,8 +53,8 @@ pub struct Meanwhile {
     pub ns: u64,
 }
 
-/// When each role did one thing at one place: whether it slept there, else it ran.
-type Doings = BTreeMap<(RoleId, bool, PlaceId), Vec<(u64, u64)>>;
+/// When each role did one thing at one place.
+type Doings = BTreeMap<(RoleId, MeanwhileKind, PlaceId), Vec<(u64, u64)>>;
 
 /// The waits of a thread at one place, in order.
 struct Waits {
@@ -94,8 +99,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             return;
         }
         let role = names.role_of(thread);
-        let mut add = |slept: bool, place: PlaceId, span: (u64, u64)| {
-            doings.entry((role, slept, place)).or_default().extend(within(&waits.spans, span));
+        let mut add = |did: MeanwhileKind, place: PlaceId, span: (u64, u64)| {
+            doings.entry((role, did, place)).or_default().extend(within(&waits.spans, span));
         };
         match (interval.activity, interval.row) {
             (Activity::Running, _) => {
@@ -104,7 +109,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 index.split_running(thread, run, &mut |piece| {
                     // A goroutine that stays in a call without a sample runs nothing.
                     if piece.stack.is_some() {
-                        add(false, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                        add(MeanwhileKind::Ran, names.run_place_of(piece.stack).0, (piece.from, piece.to));
                     }
                 });
             }
@@ -116,14 +121,28 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 // Of sampled fibers many sleeps are one row.
                 let is_fiber = thread < trace.fiber_threads;
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
-                if object_type(trace, key.object()) == ObjectType::Sleep && !waits_too && !is_whole {
-                    add(true, place, span);
+                let did = match object_type(trace, key.object()) {
+                    ObjectType::Sleep => Some(MeanwhileKind::Slept),
+                    _ if is_answer(trace, &key) => Some(MeanwhileKind::Asked),
+                    _ => None,
+                };
+                if let Some(did) = did.filter(|_| !waits_too && !is_whole) {
+                    add(did, place, span);
                 }
             }
             _ => {}
         }
     });
     longest(names, doings).filter(|found| found.ns as f64 >= SHARE * waits.length_ns() as f64)
+}
+
+/// How what goroutines wait for is called that sent a request.
+const RESPONSE: &str = "Response in ";
+
+/// Whether somebody outside owes an answer to whoever waits.
+fn is_answer(trace: &Trace, key: &EventKey) -> bool {
+    let name = waited_for(trace, key);
+    name.starts_with(RESPONSE) || (is_client_socket(name) && !is_of_event_loop(key.syscall()))
 }
 
 /// The waits of the thread that waited most at the cause's place.
@@ -163,21 +182,20 @@ struct InFunction {
 
 /// What a role did in one function for longest.
 fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
-    let mut of_function: BTreeMap<(RoleId, bool, &str), InFunction> = BTreeMap::new();
-    for ((role, slept, place), spans) in doings {
+    let mut of_function: BTreeMap<(RoleId, MeanwhileKind, &str), InFunction> = BTreeMap::new();
+    for ((role, did, place), spans) in doings {
         let path = &names.place_or_unknown(place).path;
         let function = path.last().map_or("", |(function, _)| function.as_str());
         let new = || InFunction { spans: Vec::new(), place, most_ns: 0 };
-        let all = of_function.entry((role, slept, function)).or_insert_with(new);
+        let all = of_function.entry((role, did, function)).or_insert_with(new);
         let ns = spans.iter().map(|(from, to)| to - from).sum();
         if ns > all.most_ns {
             (all.most_ns, all.place) = (ns, place);
         }
         all.spans.extend(spans);
     }
-    let lengths = of_function.into_iter().map(|((role, slept, _), all)| (union_ns(all.spans), role, slept, all.place));
-    let (ns, role, slept, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
-    let did = if slept { MeanwhileKind::Slept } else { MeanwhileKind::Ran };
+    let lengths = of_function.into_iter().map(|((role, did, _), all)| (union_ns(all.spans), role, did, all.place));
+    let (ns, role, did, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
     Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }
 

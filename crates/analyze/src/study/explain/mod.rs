@@ -15,6 +15,8 @@ mod brokers;
 mod call_paths;
 mod cause_pieces;
 mod chains;
+mod children;
+mod circles;
 mod classes;
 mod closures;
 mod collections;
@@ -24,6 +26,7 @@ mod deadlocks;
 mod dialogues;
 mod found;
 mod gil_turns;
+mod go_requests;
 mod hops;
 mod idle_mates;
 mod interval_polls;
@@ -61,7 +64,7 @@ mod waiting_calls;
 mod walk;
 mod workloads;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_store::Trace;
 
@@ -83,8 +86,9 @@ use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
+pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
-pub use self::sleeps::sleep_within;
+pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::{Standstill, standstill};
 pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, is_within_machine};
 use self::wait_parts::{Wait, WaitPart};
@@ -129,6 +133,8 @@ pub struct Explanation<'f, 't> {
     /// Steps of the walk: its work.
     #[cfg(test)]
     pub steps: u64,
+    /// Roles that are asked from outside the recording, or work for these.
+    serving: HashSet<RoleId>,
     /// Who usually ends waits of a role for what has a label.
     expected: HashMap<(RoleId, u32), RoleId>,
 }
@@ -168,9 +174,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
         let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
-        let is_for_outside = || {
-            waiters.is_none() && !saturated.contains(&wait.thread) && classes.sleeps_for_outside(wait.thread, wait.key)
-        };
+        let is_for_outside =
+            || waiters.is_none() && !saturated.contains(&wait.thread) && classes.keeps_outside(wait.thread, wait.key);
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
@@ -219,6 +224,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         run_queue,
         #[cfg(test)]
         steps,
+        serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
         expected,
     }
 }
@@ -239,8 +245,8 @@ fn root_of(
 ) -> Option<NodeId> {
     match class {
         WaitClass::Demand | WaitClass::GivenUp => is_of_waiters().then_some(WAITS),
-        WaitClass::Own => is_for_outside().then_some(SERVED),
-        WaitClass::Idle | WaitClass::Structure => None,
+        WaitClass::Own | WaitClass::Structure => is_for_outside().then_some(SERVED),
+        WaitClass::Idle => None,
     }
 }
 
@@ -276,12 +282,14 @@ fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, cau
         root.is_awaited = root.is_of_the_end() && is_much && is_awaited(fold.trace, &fold.stacks, names, root);
         let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
         // A library sleeps for somebody; what the program sleeps for itself is its own pause.
-        let is_librarys = || sleep_within(&fold.stacks, names, root).is_some();
-        if number < LOOKED_BESIDE && (is_alone || (of_fibers && is_unseen(root)) || is_librarys()) {
-            root.meanwhile = meanwhile(fold.trace, names, &root.cause);
-            if root.meanwhile.is_none() && is_alone && is_much {
-                root.meanwhile = pollers(fold.trace, names, &root.cause);
-            }
+        let is_librarys = sleep_within(&fold.stacks, names, root).is_some();
+        let has_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.stacks, names, root);
+        if number < LOOKED_BESIDE {
+            let told = is_alone || is_librarys || (of_fibers && is_unseen(root));
+            let polled = |names: &mut _| pollers(fold.trace, names, &root.cause);
+            let first = has_lock.then(|| polled(names)).flatten();
+            let first = first.or_else(|| told.then(|| meanwhile(fold.trace, names, &root.cause)).flatten());
+            root.meanwhile = first.or_else(|| (is_alone && is_much).then(|| polled(names)).flatten());
         }
         // Nobody was seen to end it, but somebody slept all the time.
         root.is_awaited |=
@@ -352,6 +360,11 @@ impl Explanation<'_, '_> {
     /// Who usually ends waits like those of the cause.
     pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
         self.expected.get(&(cause.role, cause.label)).copied()
+    }
+
+    /// Whether the role is asked from outside the recording, or works for one that is.
+    pub fn serves_outside(&self, role: RoleId) -> bool {
+        self.serving.contains(&role)
     }
 
     /// Multiplies all times: of slices they stand for the whole. Sums are those of their parts.

@@ -12,7 +12,9 @@ use crate::stacks::channels::receives_from_queue;
 use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
-use crate::study::explain::object_titles::{article, is_called_lock, is_in_memory, is_of_class, starts_alike, title};
+use crate::study::explain::object_titles::{
+    article, is_called_lock, is_in_memory, is_of_class, is_select, starts_alike, title,
+};
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::requests::answers_request;
 use crate::study::explain::roles::{FORKED, filters, roles};
@@ -350,6 +352,7 @@ impl<'f, 't> Names<'f, 't> {
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
             (_, false) if title.is_empty() || is_called_lock(name) || is_connection_pool(name) => name.to_owned(),
+            (_, false) if is_select(name) => name.to_owned(),
             (_, false) if kind == ObjectType::PageFault && !starts_alike(name, title) => format!("a page of {name}"),
             (_, false) if starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),
@@ -396,11 +399,15 @@ impl<'f, 't> Names<'f, 't> {
         let (events, mut sum) = (self.trace.events(), 0u64);
         for thread in self.members_of(role) {
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-                let other = self.place_of.get(&events.key(key).stack()).and_then(|other| self.place(*other));
-                sum = sum.saturating_add(if other.is_some_and(|other| other.at == at) { times.wait_ns } else { 0 });
+                sum = sum.saturating_add(if self.is_at(events.key(key).stack(), at) { times.wait_ns } else { 0 });
             });
         }
         sum
+    }
+
+    /// Whether the place of a stack that was looked up is the one.
+    pub fn is_at(&self, stack: StackId, at: &str) -> bool {
+        self.place_of.get(&stack).and_then(|place| self.place(*place)).is_some_and(|place| place.at == at)
     }
 
     /// Whether one function of the program calls what the two stacks are of: what waits, say, and what ends the wait.

@@ -7,6 +7,11 @@ pub fn is_called_lock(name: &str) -> bool {
     name.split(" in ").next().is_some_and(|what| what.ends_with(" lock"))
 }
 
+/// Whether it is what a goroutine waits for that waits for several things: `Select in main.worker`.
+pub fn is_select(name: &str) -> bool {
+    name.starts_with("Select in ")
+}
+
 /// Whether the name begins with the title.
 pub fn starts_alike(name: &str, title: &str) -> bool {
     name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dwell_model::{ObjectId, Outcome};
 use dwell_store::Trace;
 
-use crate::stacks::channels::receives_from_queue;
+use crate::stacks::channels::{receives_from_queue, takes_message};
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{PlaceId, RoleId, parks_threads};
@@ -45,7 +45,8 @@ pub fn by_permits(
         of.objects.insert(key.object());
         of_object.entry(key.object()).or_default().insert((role, place));
         of.all += waits;
-        let is_mate = role_of(waker) == role && !receives_from_queue(trace, key.stack());
+        let is_mate =
+            role_of(waker) == role && !receives_from_queue(trace, key.stack()) && !takes_message(trace, key.stack());
         if is_mate && names.are_of_one_activity(key.stack(), key.waker_stack()) {
             of.by_role_mates += waits;
         }

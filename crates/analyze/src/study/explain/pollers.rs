@@ -10,6 +10,7 @@ use crate::stacks::object::object_type;
 use crate::study::explain::meanwhile::{MOST_ROWS, Meanwhile, MeanwhileKind, SHARE, within};
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
+use crate::study::explain::sleeps::is_look_for_lock;
 use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
 use crate::study::intervals::union;
 
@@ -77,7 +78,7 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             let span = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
             if of_cause && place == cause.place {
                 sleeps.push(span);
-            } else if function_at(&names.place_or_unknown(place).at) != own {
+            } else if function_at(&names.place_or_unknown(place).at) != own || is_look_for_lock(trace, key.stack()) {
                 let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, ..Polls::default() });
                 of.spans.push(span);
             }

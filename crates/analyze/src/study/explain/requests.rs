@@ -4,14 +4,13 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::frame_rows;
 use crate::stacks::own_code::is_telling_script_library;
 use crate::study::explain::places::{is_of_package_at, is_of_program};
 
 /// What functions of libraries are called that take requests, messages and jobs and hand them to the program.
 #[rustfmt::skip]
 const TAKES_REQUESTS: &[&str] = &[
-    "request", "servlet", "http", "handle", "dispatch", "message", "connection", "perform_job", "trace_task",
+    "request", "servlet", "http", "handle", "dispatch", "message", "connection", "wsgi", "perform_job", "trace_task",
 ];
 
 /// Sources of libraries that call the program for itself, and for no request of somebody else: clients, tests, what is done after the answer,
@@ -25,10 +24,7 @@ const FOR_ITSELF: &[&str] = &[
 /// Whether a function of the program is on the stack that a library called to answer a request.
 pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let for_itself = |frame: usize| FOR_ITSELF.iter().any(|part| trace.frames.file[frame].contains(part));
-    if frame_rows(trace, stack).any(for_itself) {
-        return false;
-    }
-    let (mut is_below_own, mut is_below_script) = (false, false);
+    let (mut is_below_own, mut is_below_script, mut answers) = (false, false, false);
     for at in stacks.whole_chain(stack) {
         let Some(frame) = stacks.frame(at) else { continue };
         let (function, is_packages) = (&trace.frames.function[frame], is_of_package_at(trace, frame));
@@ -38,13 +34,15 @@ pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
         let is_librarys = is_packages || is_servers || is_telling_script_library(file);
         let of_node = trace.frames.file[frame].strip_prefix("node:");
         let takes = takes_requests(function) || of_node.is_some_and(takes_requests);
-        if is_below_own && is_librarys && (takes || (is_packages && works(function))) {
-            return true;
+        answers |= is_below_own && is_librarys && (takes || (is_packages && works(function)));
+        // What a request calls itself may be a client.
+        if is_below_own && for_itself(frame) {
+            return false;
         }
         is_below_own |= is_of_program(trace, stacks, at);
         is_below_script |= is_below_own && trace.frames.script[frame];
     }
-    false
+    answers
 }
 
 /// Whether it is a worker's. Those of a language's own library run whatever they are given, such as a loop that never ends.

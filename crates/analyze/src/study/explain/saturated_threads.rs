@@ -1,14 +1,15 @@
 //! Threads that always have the next request: nobody is seen to ask them, since they never wait for one, and what they do keeps
 //! whoever asks from outside the recording.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dwell_model::{Outcome, StackId};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
+use crate::study::explain::children::is_for_child;
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::parks_threads;
+use crate::study::explain::terms::{RoleId, parks_threads};
 use crate::study::explain::workloads::Workloads;
 
 /// Part of a thread's life that must be within requests.
@@ -51,4 +52,43 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         !names.has_one_per_connection(role) && !names.members_of(role).filter(is_mate).any(is_free)
     };
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
+}
+
+/// The threads that were there before the recording, were never without work in it, and mostly waited for children that ended: a script, a
+/// worker that forks for each job, a handler that calls `system`.
+pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
+    let (events, threads) = (trace.events(), &trace.threads);
+    let waits_for_children = |thread: &usize| {
+        let mut waits_ns = 0u64;
+        events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
+            waits_ns = waits_ns.saturating_add(if is_for_child(trace, &events.key(key)) { times.wait_ns } else { 0 });
+        });
+        waits_ns as f64 >= MOSTLY * threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]) as f64
+    };
+    workloads.never_without_work().filter(waits_for_children).collect()
+}
+
+/// The threads of a role that wait at a place for most of their lives, and the part that these do; none where another one of the role
+/// mostly is parked without work.
+pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> Option<(u64, f64)> {
+    let (events, threads) = (trace.events(), &trace.threads);
+    let (mut kept, mut waits_ns, mut lives_ns) = (0, 0.0, 0.0);
+    for thread in names.members_of(role) {
+        let life_ns = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]) as f64;
+        let (mut here_ns, mut parked_ns) = (0.0, 0.0);
+        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+            let key = events.key(key);
+            if names.is_at(key.stack(), at) {
+                here_ns += times.wait_ns as f64;
+            } else if parks_threads(object_type(trace, key.object())) {
+                parked_ns += times.wait_ns as f64;
+            }
+        });
+        if here_ns >= MOSTLY * life_ns {
+            (kept, waits_ns, lives_ns) = (kept + 1, waits_ns + here_ns, lives_ns + life_ns);
+        } else if parked_ns >= MOSTLY * life_ns {
+            return None;
+        }
+    }
+    (kept > 0).then(|| (kept, waits_ns / lives_ns.max(1.0)))
 }

@@ -1,6 +1,8 @@
 //! What is called a sleep: a library's, whose caller did not ask to sleep and waits for somebody whom no wake-up tells; and a timed
 //! wait that a function which sleeps makes.
 
+use std::iter;
+
 use dwell_model::{Outcome, StackId};
 use dwell_store::{EventKey, Trace};
 
@@ -13,7 +15,10 @@ use crate::study::explain::terms::CauseKind;
 /// In names of functions without a symbol.
 const NAMELESS: &str = "func@";
 
-/// The function that a sleep is named after, where that is a library's between the program's place and the sleep itself.
+/// Words of functions that sleep until they have a lock: SQLite's busy handler, locks in Redis and in files.
+const LOCK_WORDS: &[&str] = &["lock", "mutex", "busy"];
+
+/// The function that a sleep is named after, or that sleeps until it has a lock, where that is a library's between the program's place and the sleep itself.
 pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &RootCause) -> Option<&'n str> {
     if root.cause.kind != CauseKind::Slept {
         return None;
@@ -21,7 +26,36 @@ pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &R
     let function = |stack| stacks.function_name(stacks.function(stack));
     let is_inside = |name: &&str| !root.at.starts_with(name.trim_end_matches("::{{closure}}"));
     let tells = |name: &&str| names.is_sleep_function(name) && !name.contains(NAMELESS);
-    stacks.whole_chain(root.stack).map(function).take_while(is_inside).find(tells)
+    let calls = || stacks.whole_chain(root.stack).map(function).take_while(is_inside);
+    calls().find(|name| takes_lock(name)).or_else(|| calls().find(tells))
+}
+
+/// Whether a sleep is a look whether a lock is free.
+pub fn sleeps_for_lock(stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &RootCause) -> bool {
+    sleep_within(stacks, names, root).is_some_and(takes_lock)
+}
+
+/// The same of a wait's stack, whoever's function called that: one of these is near its leaf.
+pub fn is_look_for_lock(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack).take(DEPTH).any(takes_lock)
+}
+
+/// Whether a function's name says that it takes a lock: `Lock.acquire`, `sqlite3InvokeBusyHandler`.
+fn takes_lock(name: &str) -> bool {
+    let has_word = |part: &str| words(part).any(|word| LOCK_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+    let end = name.find('(').unwrap_or(name.len());
+    name[..end].split(['.', ':', '/', '<', '>']).any(has_word)
+}
+
+/// The words of `snake_case` and `CamelCase`.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let is_start = |(at, _): &(usize, char)| {
+        let (before, rest) = name.split_at(*at);
+        rest.starts_with(char::is_uppercase) && before.ends_with(char::is_lowercase)
+    };
+    let starts: Vec<usize> = iter::once(0).chain(name.char_indices().filter(is_start).map(|(at, _)| at)).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([name.len()]).collect();
+    starts.into_iter().zip(ends).flat_map(|(from, to)| name[from..to].split('_'))
 }
 
 /// Frames at the leaf in which the function is that sleeps.
@@ -70,4 +104,26 @@ fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
 fn is_ruby(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or_default();
     RUBY.iter().any(|name| base.starts_with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_functions_that_take_locks_have_the_word() {
+        for name in [
+            "Lock.acquire",
+            "FileLock._acquire",
+            "sqlite3InvokeBusyHandler",
+            "redlock::acquire_lock(int)",
+            "BusyTimeout",
+        ] {
+            assert!(takes_lock(name), "{name}");
+        }
+        for name in ["clock_nanosleep", "__clock_nanosleep", "BlockingQueue.take", "unlock", "RateLimiter.acquire", ""]
+        {
+            assert!(!takes_lock(name), "{name}");
+        }
+    }
 }

@@ -217,9 +217,9 @@ pub fn serves(name: &str) -> bool {
     accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
-/// Whether new connections may come over it, beside what else it has.
+/// Whether new connections may come over it, beside what else it has, or datagrams of anybody.
 pub fn accepts(name: &str) -> bool {
-    name.contains("TCP listen")
+    name.contains("TCP listen") || name.split_once("UDP ").is_some_and(|(_, ends)| !ends.contains(" -> "))
 }
 
 /// Whether questions may come over it, beside what else it has.

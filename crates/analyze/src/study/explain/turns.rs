@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use dwell_model::{ObjectId, ObjectType, Outcome};
 use dwell_store::{Trace, WordMap};
 
+use crate::stacks::channels::takes_message;
 use crate::stacks::object::object_type;
+use crate::study::explain::circles::have_circle;
 use crate::study::explain::terms::{PlaceId, parks_threads};
 
 /// Threads from which they are a queue.
@@ -40,7 +42,8 @@ pub fn by_turns(trace: &Trace, place_of: &mut dyn FnMut(&dwell_store::EventKey) 
     for (number, key) in events.keys.iter().enumerate() {
         let kind = object_type(trace, key.object());
         let waits = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some();
-        if !waits || !parks_threads(kind) {
+        // A ring of threads that send one another messages goes from hand to hand, too.
+        if !waits || !parks_threads(kind) || takes_message(trace, key.stack()) {
             continue;
         }
         let of = (kind, place_of(key));
@@ -88,5 +91,7 @@ fn goes_from_hand_to_hand(mut wake_ups: Vec<(u64, u32, u32)>) -> bool {
         |pair: &[(u64, u32, u32)]| pair[1].2 == pair[0].1 || (pair[1].2 == pair[0].2 && takes_part(pair[1].2));
     let by_turns = wake_ups.windows(2).filter(|pair| passed_on(pair)).count();
     let alone: BTreeSet<u32> = wake_ups.iter().map(|(.., waker)| *waker).collect();
-    alone.len() >= THREADS && by_turns as f64 >= BY_TURNS * (wake_ups.len() - 1) as f64
+    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    wake_ups.iter().for_each(|(_, woken, waker)| *pairs.entry((*waker, *woken)).or_default() += 1);
+    alone.len() >= THREADS && by_turns as f64 >= BY_TURNS * (wake_ups.len() - 1) as f64 && have_circle(&pairs)
 }

@@ -305,3 +305,63 @@ fn who_has_a_lock_that_is_handed_on_is_not_without_work_while_its_client_thinks(
     let of_client = found.iter().find(|(kind, ..)| *kind == CauseKind::Network).unwrap_or_else(|| panic!("{found:?}"));
     assert!(of_client.2 >= 20, "{found:?}");
 }
+
+/// A recording of what was there before it.
+fn attached(picture: &str) -> Trace {
+    let mut trace = trace(picture);
+    trace.threads.start_ns.fill(0);
+    trace.manifest.source = "bpf".into();
+    trace.manifest.command.clear();
+    trace
+}
+
+#[test]
+fn what_children_do_is_told_where_a_thread_that_was_there_mostly_waits_for_them() {
+    let told = |ends: bool| {
+        let mut trace = attached(
+            "script: xxxxx##xxxxx##xxxxx##
+             child : ssss###ssss###ssss###",
+        );
+        let mut child = trace.processes.row(0).unwrap();
+        child.parent = ProcessId::new(0);
+        trace.processes.push(child);
+        trace.threads.process[1] = ProcessId::new(1);
+        let of_script = (0..trace.off_cpu.thread.len()).filter(|row| trace.off_cpu.thread[*row] == ThreadId::new(0));
+        for row in of_script.collect::<Vec<_>>() {
+            let object = trace.off_cpu.object[row].get().unwrap();
+            trace.objects.kind[object] = ObjectType::ChildProcess.code();
+            trace.off_cpu.outcome[row] = if ends { Outcome::Woken } else { Outcome::Unfinished }.code();
+        }
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let slept = |root: &&crate::study::explain::RootCause| root.cause.kind == CauseKind::Slept;
+        explain(&fold).causes.iter().find(slept).map_or(0, |root| root.served_ns / CELL)
+    };
+    assert_eq!(told(true), 12);
+    assert_eq!(told(false), 0, "a master waits for its workers as long as they live");
+}
+
+#[test]
+fn who_waits_in_a_pipeline_is_given_work_by_the_stage_before() {
+    let waits = |first: &str| {
+        let mut trace = trace(&format!(
+            "feed: ###ssssss###ssssss###ssssss###
+             w1  : {first}
+             w2  : yyyyy##yyyyyyy##yyyyyyy##yyyyy
+             w3  : zzzzzz##zzzzzzz##zzzzzzz##zzzz",
+        ));
+        let stack = trace.off_cpu.stack[1];
+        for row in 0..trace.off_cpu.thread.len() {
+            if trace.off_cpu.thread[row] != ThreadId::new(0) {
+                trace.off_cpu.stack[row] = stack;
+                trace.off_cpu.outcome[row] = Outcome::Woken.code();
+            }
+        }
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        explain(&fold).demand_ns / CELL
+    };
+    assert_eq!(waits("xxxx##xxxxxxx##xxxxxxx##xxxxxx"), 0);
+}

@@ -1,0 +1,41 @@
+//! Whether threads wake one another in a circle, as those do that take turns: in a pipeline each one wakes the next, and nobody the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether there is a circle among those who wake others: pairs of the waker and the woken thread, with how often. Rare ones do not count.
+pub fn have_circle(wake_ups: &BTreeMap<(u32, u32), u64>) -> bool {
+    let most = wake_ups.values().copied().max().unwrap_or(0);
+    let mut left: BTreeSet<(u32, u32)> =
+        wake_ups.iter().filter(|(_, count)| RARE * **count >= most).map(|(pair, _)| *pair).collect();
+    // Who wakes nobody is on no circle, nor are those who wake only such.
+    loop {
+        let waking: BTreeSet<u32> = left.iter().map(|(waker, _)| *waker).collect();
+        let before = left.len();
+        left.retain(|(_, woken)| waking.contains(woken));
+        if left.len() == before {
+            return !left.is_empty();
+        }
+    }
+}
+
+/// A wake-up counts that is so many times rarer than the most frequent one, at most.
+const RARE: u64 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_has_no_circle_and_turns_are_one() {
+        let count = |pairs: &[(u32, u32)]| pairs.iter().map(|pair| (*pair, 9)).collect::<BTreeMap<_, _>>();
+        assert!(!have_circle(&count(&[(0, 1), (1, 2), (2, 3)])));
+        assert!(have_circle(&count(&[(0, 1), (1, 2), (2, 0)])));
+        assert!(have_circle(&count(&[(5, 0), (0, 1), (1, 0)])));
+        assert!(!have_circle(&count(&[])));
+        let mut end = count(&[(0, 1), (1, 2)]);
+        end.insert((2, 0), 1);
+        assert!(have_circle(&end));
+        end.values_mut().take(2).for_each(|count| *count = 100);
+        assert!(!have_circle(&end), "as when threads end");
+    }
+}
