@@ -267,7 +267,7 @@ fn few_for_outside(
     if !serves || names.has_one_per_connection(role) {
         return None;
     }
-    let (threads, share) = kept_at(fold.trace, names, role, &root.at)?;
+    let (threads, share) = kept_at(fold.trace, names, (role, root.cause.label), &root.at)?;
     let sentence = say!(ADVICE_POOL_OUTSIDE, threads = threads, who = names.role(role), share = Word::Share(share));
     (share >= ALWAYS_KEPT).then_some(sentence)
 }

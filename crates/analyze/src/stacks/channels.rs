@@ -26,6 +26,7 @@ pub fn hands_to_queue(trace: &Trace, stack: StackId) -> bool {
     let verbs = functions(trace, stack).take(QUEUE_DEPTH).map(method);
     verbs.filter(|verb| GIVES.contains(verb) || TAKES.contains(verb)).map(|verb| GIVES.contains(&verb)).next()
         == Some(true)
+        && !awaits_result(trace, stack)
 }
 
 /// Whether a stack is one of a thread that takes what others hand over to a queue. A pool that keeps its connections in a queue
@@ -71,7 +72,8 @@ pub fn takes_message(trace: &Trace, stack: StackId) -> bool {
 const AWAITS_RESULT: &[&str] = &[
     "std::__basic_future<", "std::future<", "std::shared_future<", "std::__future_base::_State_base", "folly::Future<", "boost::future<",
     "java.util.concurrent.FutureTask.get", "java.util.concurrent.FutureTask.awaitDone", "java.util.concurrent.CountDownLatch.await",
-    "java.util.concurrent.CompletableFuture.get", "java.util.concurrent.CompletableFuture.join", "java.util.concurrent.ForkJoinTask.get",
+    "java.util.concurrent.CompletableFuture.get", "java.util.concurrent.CompletableFuture.join", "java.util.concurrent.CompletableFuture.waitingGet",
+    "java.util.concurrent.CompletableFuture.timedGet", "java.util.concurrent.ForkJoinTask.get",
     "java.util.concurrent.ForkJoinTask.join", "java.util.concurrent.ForkJoinTask.invoke", "java.util.concurrent.AbstractExecutorService.invokeAll",
     "com.google.common.util.concurrent.AbstractFuture.get", "io.netty.util.concurrent.DefaultPromise.await",
     "Future.result", "ApplyResult.get", "ApplyResult.wait",

@@ -239,6 +239,10 @@ impl<'n, 't> Classes<'n, 't> {
         object_type(self.trace, key.object()) == ObjectType::Sleep && self.serves_outside(thread)
     }
 
+    fn was_there(&self, key: &EventKey) -> bool {
+        key.thread().get().is_some_and(|thread| self.dialogues.workloads().was_there(thread))
+    }
+
     fn answers_requests(&self, key: &EventKey) -> bool {
         key.thread().get().is_some_and(|thread| self.request_goroutines.contains(&thread))
     }
@@ -296,8 +300,9 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if has_idle_mate() => Idle,
-            // The main thread may wait for ever for what a thread returns at the program's end.
+            // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines.
             _ if is_unfinished && awaits_result(self.trace, key.stack()) => Idle,
+            ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
             kind if is_needed(kind) => Demand,
             // Whoever lacks all callers may wait for anything.
             kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,

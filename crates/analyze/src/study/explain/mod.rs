@@ -10,6 +10,7 @@ mod asked_from_outside;
 mod askers;
 mod awaited_ends;
 mod bare_stacks;
+mod blocked_loops;
 mod broadcasts;
 mod brokers;
 mod call_paths;
@@ -70,6 +71,7 @@ use dwell_store::Trace;
 
 pub use self::account::Account;
 use self::awaited_ends::is_awaited;
+use self::blocked_loops::blocked_spans;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
@@ -180,15 +182,14 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
-    let path = path(fold);
+    let mut asked = kept_outside(fold, &classes, &saturated);
+    asked.extend(path(fold).map(|(thread, from, to)| (thread, (from, to), PATH)));
     let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
     for part in windows.parts().iter().rev() {
-        if let Some((thread, from, to)) = path {
-            let (from, to) = (from.max(part.0), to.min(part.1));
-            path_ns += to.saturating_sub(from);
-            walk.ask(thread, (from, to.max(from)), PATH);
+        for (thread, (from, to), root) in within(&asked, *part) {
+            path_ns += if root == PATH { to - from } else { 0 };
+            walk.ask(thread, (from, to), root);
         }
-        saturated.iter().for_each(|thread| walk.ask(*thread, *part, SERVED));
         walk.walk(*part, &mut |wait, parts| {
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
             let ns = to.saturating_sub(from);
@@ -235,6 +236,26 @@ fn saturated(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) 
         return Vec::new();
     }
     saturated_threads(fold.trace, classes.dialogues().workloads(), names)
+}
+
+/// A thread, a span of time in which it is asked what it did, and above which root that stands.
+type AskedSpan = (usize, (u64, u64), NodeId);
+
+/// When threads kept whoever asks from outside: all the time, or while one callback kept their loop.
+fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> Vec<AskedSpan> {
+    if fold.query.is_filtered() || fold.query.waiters.is_some() {
+        return Vec::new();
+    }
+    let blocked = blocked_spans(fold.trace, &fold.stacks, classes);
+    let blocked = blocked.into_iter().filter(|(thread, _)| !saturated.contains(thread));
+    let whole = saturated.iter().map(|thread| (*thread, (0, u64::MAX)));
+    blocked.chain(whole).map(|(thread, span)| (thread, span, SERVED)).collect()
+}
+
+/// The parts of spans that are within one.
+fn within(spans: &[AskedSpan], (from, to): (u64, u64)) -> impl Iterator<Item = AskedSpan> {
+    let parts = spans.iter().map(move |(thread, span, root)| (*thread, (span.0.max(from), span.1.min(to)), *root));
+    parts.filter(|(_, (from, to), _)| from < to)
 }
 
 /// Where the chains of a wait begin.

@@ -31,8 +31,8 @@ pub fn answers_request(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
         // A script's server may be written in another language: uwsgi.
         let is_servers = is_below_script && !trace.frames.script[frame];
         let file = &trace.frames.file[frame];
-        let is_librarys = is_packages || is_servers || is_telling_script_library(file);
-        let of_node = trace.frames.file[frame].strip_prefix("node:");
+        let of_node = file.strip_prefix("node:");
+        let is_librarys = is_packages || is_servers || of_node.is_some() || is_telling_script_library(file);
         let takes = takes_requests(function) || of_node.is_some_and(takes_requests);
         answers |= is_below_own && is_librarys && (takes || (is_packages && works(function)));
         // What a request calls itself may be a client.

@@ -57,7 +57,10 @@ impl RootCause {
     /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
         let longer = self.path_ns.max(self.served_ns / LONGER_OUTSIDE * MUCH_LONGER);
-        let hardly = self.cause.kind.is_pause() && self.wait_ns < longer / MUCH_LONGER;
+        let hardly = match self.cause.kind {
+            CauseKind::Ran => self.wait_ns < self.served_ns / MUCH_LONGER,
+            kind => kind.is_pause() && self.wait_ns < longer / MUCH_LONGER,
+        };
         self.wait_ns == 0 || self.cause.no_work || hardly || self.ran_mostly
     }
 

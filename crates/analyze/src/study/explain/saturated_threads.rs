@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dwell_model::{Outcome, StackId};
+use dwell_model::{ObjectId, Outcome, StackId};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::{RoleId, parks_threads};
+use crate::study::explain::terms::{LabelId, RoleId, parks_threads};
 use crate::study::explain::workloads::Workloads;
 
 /// Part of a thread's life that must be within requests.
@@ -24,15 +24,17 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
     let life_ns = |thread: usize| threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
     let is_within_requests = |thread: &usize| {
         let life_ns = life_ns(*thread);
-        let (mut off_cpu_ns, mut waits_ns) = (0u64, 0u64);
+        let (mut off_cpu_ns, mut runnable_ns, mut waits_ns) = (0u64, 0u64, 0u64);
         events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
             off_cpu_ns = times.wait_ns.saturating_add(times.runnable_ns).saturating_add(off_cpu_ns);
+            runnable_ns = times.runnable_ns.saturating_add(runnable_ns);
             waits_ns = if answers(events.key(key).stack()) { times.wait_ns.saturating_add(waits_ns) } else { waits_ns };
         });
         let samples = events.samples.of(*thread);
         let of_requests = samples.clone().filter(|row| answers(events.key(events.samples.key(*row)).stack())).count();
         let ran_ns = life_ns.saturating_sub(off_cpu_ns) as f64 * of_requests as f64 / samples.len().max(1) as f64;
-        waits_ns as f64 + ran_ns >= MOSTLY * life_ns as f64
+        // What it had to do while it was in the run queue nobody knows.
+        waits_ns as f64 + ran_ns >= MOSTLY * life_ns.saturating_sub(runnable_ns) as f64
     };
     let parked_ns = |thread: usize| {
         let mut parked_ns = 0u64;
@@ -49,9 +51,16 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         let role = names.role_of(*thread);
         let is_mate = |other: &usize| other != thread && threads.process[*other] == threads.process[*thread];
         let is_free = |other: usize| parked_ns(other) as f64 >= MOSTLY * life_ns(other) as f64;
-        !names.has_one_per_connection(role) && !names.members_of(role).filter(is_mate).any(is_free)
+        let is_alone = || is_first(trace, *thread) || !names.members_of(role).filter(is_mate).any(is_free);
+        !names.has_one_per_connection(role) && is_alone()
     };
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
+}
+
+/// Whether a thread is the first of its process: those that it makes do not do its work.
+fn is_first(trace: &Trace, thread: usize) -> bool {
+    let process = trace.threads.process[thread].get();
+    process.is_some_and(|process| trace.processes.pid.get(process) == Some(&trace.threads.tid[thread]))
 }
 
 /// The threads that were there before the recording, were never without work in it, and mostly waited for children that ended: a script, a
@@ -68,9 +77,10 @@ pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
     workloads.never_without_work().filter(waits_for_children).collect()
 }
 
-/// The threads of a role that wait at a place for most of their lives, and the part that these do; none where another one of the role
-/// mostly is parked without work.
-pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> Option<(u64, f64)> {
+/// The threads of a role that wait at a place for what has a label for most of their lives, and the part that these do; none where another
+/// one of the role mostly is parked without work.
+pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, LabelId), at: &str) -> Option<(u64, f64)> {
+    let objects: HashSet<ObjectId> = names.objects(label).iter().copied().collect();
     let (events, threads) = (trace.events(), &trace.threads);
     let (mut kept, mut waits_ns, mut lives_ns) = (0, 0.0, 0.0);
     for thread in names.members_of(role) {
@@ -78,7 +88,7 @@ pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> 
         let (mut here_ns, mut parked_ns) = (0.0, 0.0);
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let key = events.key(key);
-            if names.is_at(key.stack(), at) {
+            if objects.contains(&key.object()) && names.is_at(key.stack(), at) {
                 here_ns += times.wait_ns as f64;
             } else if parks_threads(object_type(trace, key.object())) {
                 parked_ns += times.wait_ns as f64;

@@ -365,3 +365,34 @@ fn who_waits_in_a_pipeline_is_given_work_by_the_stage_before() {
     };
     assert_eq!(waits("xxxx##xxxxxxx##xxxxxxx##xxxxxx"), 0);
 }
+
+#[test]
+fn one_callback_that_keeps_a_loop_for_long_keeps_whoever_asks() {
+    let served = |callback: &str| {
+        let mut trace = trace(&format!("loop: {}eeee", format!("eeee{callback}").repeat(6)));
+        for row in 0..trace.off_cpu.thread.len() {
+            trace.off_cpu.waker[row] = ThreadId::NONE;
+            trace.off_cpu.waker_kind[row] = WakerKind::Network.code();
+            trace.off_cpu.outcome[row] = Outcome::Woken.code();
+        }
+        // A sample for each cell.
+        let whole = std::mem::take(&mut trace.samples);
+        for mut sample in (0..whole.time_ns.len()).filter_map(|row| whole.row(row)) {
+            let (to, cells) = (sample.time_ns, sample.weight_ns / CELL);
+            sample.weight_ns = CELL;
+            for before in (0..cells).rev() {
+                sample.time_ns = to - before * CELL;
+                trace.samples.push(sample.clone());
+            }
+        }
+        let set = trace.objects.name.iter().position(|name| name == "e").unwrap();
+        trace.objects.name[set] = "epoll {connections}".into();
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        explain(&fold).causes.iter().map(|root| root.served_ns / CELL).max().unwrap_or(0)
+    };
+    assert_eq!(served("111111111111"), 72);
+    assert_eq!(served("123412341234"), 0, "many callbacks");
+    assert_eq!(served("1111"), 0, "short ones");
+}
