@@ -84,6 +84,10 @@ codes! {
         MemoryLimit = 7, "memory-limit", "Memory limit";
         /// A thread of the kernel.
         KernelThread = 8, "kernel-thread", "Kernel thread";
+        /// A thread outside the profiled program that answered, over a connection that it had accepted.
+        Answer = 9, "answer", "Answer";
+        /// The same that sent more, though nothing came over the connection since it last sent.
+        Publisher = 10, "publisher", "Publisher";
     }
 
     /// How the walk of a user stack ended.

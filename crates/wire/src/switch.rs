@@ -41,6 +41,10 @@ enums! {
         IO_QUOTA = 5,
         /// A thread of the kernel.
         KERNEL_THREAD = 6,
+        /// A thread that is not profiled, and answers over a connection that it had accepted.
+        ANSWER = 7,
+        /// The same, where nothing came over that connection since it last sent: it publishes.
+        PUBLISHER = 8,
     }
 }
 

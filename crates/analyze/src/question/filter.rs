@@ -26,7 +26,7 @@ words! { "filter key";
         Utilization = "utilization", "CPU Utilization", "Class of the utilization meanwhile: idle, poor, ok, ideal, over.";
         Reason = "reason", "Reason", "Why it left the CPU: waiting, preempted, yielded, starting, unknown.";
         Outcome = "outcome", "Outcome", "How the wait ended: woken, timed-out, interrupted, unfinished, unknown.";
-        Waker = "waker", "Waker", "Name of the thread that ended the wait, or timer, network, interrupt, other-thread, kernel-thread.";
+        Waker = "waker", "Waker", "Name of the thread that ended the wait, or timer, network, interrupt, other-thread, answer, publisher, kernel-thread.";
         Cpu = "cpu", "CPU", "Number of the CPU.";
         WaitLength = "wait-length", "Wait Length", "Length of the wait: FROM-TO, TO excluded, such as 100us-5ms, 1ms- or -10us.";
         Idle = "idle", "Idle Waits", "yes: only waits of idle workers; no: all but those.";

@@ -267,6 +267,9 @@ fn few_for_outside(
     if !serves || names.has_one_per_connection(role) {
         return None;
     }
+    if names.is_of_event_loop(root.cause.label) {
+        return Some(say!(ADVICE_LOOP_ANSWERS));
+    }
     let (threads, share) = kept_at(fold.trace, names, (role, root.cause.label), &root.at)?;
     let sentence = say!(ADVICE_POOL_OUTSIDE, threads = threads, who = names.role(role), share = Word::Share(share));
     (share >= ALWAYS_KEPT).then_some(sentence)

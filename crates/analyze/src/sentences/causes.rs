@@ -167,6 +167,9 @@ sentence_table! {
     ADVICE_POOL_OUTSIDE = "advice-pool-outside",
         "{threads} {threads|thread|threads} of {who} {threads|spends|spend} {share} of {threads|its|their} time here, and none is free: whoever asks waits for one. Add workers, or record what they wait for: `dwell collect threading --target-pid PID`.",
         "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。";
+    ADVICE_LOOP_ANSWERS = "advice-loop-answers",
+        "The loop has nothing else to do until these answers come. If requests wait meanwhile, ask for more at once (a larger pool of connections, no lock around the question), or make them faster: `dwell collect threading --target-pid PID` records who answers.",
+        "これらの応答が来るまで、ループにはほかにすることがありません。その間に要求が待っているなら、同時により多く問い合わせる (接続プールを大きくする、問い合わせをロックで囲まない) か、応答を速くしてください。応答する側は `dwell collect threading --target-pid PID` で記録できます。";
     ADVICE_FEW_AT_A_TIME = "advice-few-at-a-time",
         "Only {count} of {who} {count|works|work} at a time, while {waiters} wait on average: raise what lets no more in (a limit of connections, a pool, one worker), or make {place} faster.",
         "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。";

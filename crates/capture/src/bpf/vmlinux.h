@@ -253,7 +253,12 @@ struct timer_list {
 	void (*function)(struct timer_list *);
 };
 
+struct inet_bind_bucket {
+	signed char fastreuse;
+};
+
 struct inet_connection_sock {
+	struct inet_bind_bucket *icsk_bind_hash;
 	struct timer_list icsk_delack_timer;
 	u8 icsk_ca_state : 5;
 	u8 icsk_backoff;

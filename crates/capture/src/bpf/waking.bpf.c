@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Who ends a wait: noted with the woken thread, and written when it comes back to a CPU. */
+#include "answer.bpf.h"
 #include "futex_vector.bpf.h"
 #include "io_quota.bpf.h"
-#include "loopback.bpf.h"
 #include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -59,5 +59,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	waker = recorded(current);
 	if (waker)
 		thread->waker_stack = take_user_stack(current, waker, last_stack(current, WAKING));
+	else
+		thread->waker_context = sender_context(current, thread->waker_syscall);
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod anatomy;
+mod attached_causes;
 mod bad_code;
 mod bad_input;
 mod bad_neighbours;
@@ -128,6 +129,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     real_programs::cases,
     event_loops::cases,
     first_causes::cases,
+    attached_causes::cases,
     first_causes_of_programs::cases,
     counted_events::cases,
     python::cases,

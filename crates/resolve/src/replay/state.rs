@@ -377,17 +377,19 @@ impl Replay {
             outcome = Outcome::Woken;
         }
         let waker = match record.waker_context {
-            waker_context::TASK | waker_context::KERNEL_THREAD => {
+            waker_context::TASK | waker_context::KERNEL_THREAD | waker_context::ANSWER | waker_context::PUBLISHER => {
                 let woken_ns = self.relative(record.wake_time_ns);
                 self.lives.find_at(record.waker_tid, woken_ns).unwrap_or(ThreadId::NONE)
             }
             _ => ThreadId::NONE,
         };
         let waker_kind = match record.waker_context {
-            waker_context::TASK | waker_context::KERNEL_THREAD if waker.is_some() => WakerKind::Thread,
+            _ if waker.is_some() => WakerKind::Thread,
             waker_context::IO_QUOTA => WakerKind::IoQuota,
             _ if wait.is_some_and(|wait| wait.lacks_memory) => WakerKind::MemoryLimit,
             waker_context::TASK => WakerKind::OtherThread,
+            waker_context::ANSWER => WakerKind::Answer,
+            waker_context::PUBLISHER => WakerKind::Publisher,
             waker_context::KERNEL_THREAD => WakerKind::KernelThread,
             waker_context::NONE => WakerKind::Unknown,
             _ if timer_file || outcome == Outcome::TimedOut || call == CallKind::Sleep => WakerKind::Timer,

@@ -56,6 +56,8 @@ export const BRACKETS_JA: Record<string, string> = {
   'no thread of the program': 'プログラム外',
   paused: '一時停止',
   'other-thread': 'プログラム外のスレッド',
+  answer: '応答',
+  publisher: '要求なしの送信',
   'kernel-thread': 'カーネルのスレッド',
   timer: 'タイマー',
   network: 'ネットワーク',

@@ -58,6 +58,8 @@ export const timelineEn = {
   'detail.holder': 'Held by',
   'detail.walk': 'Show what it did then; [ leads back',
   'waker.other-thread': 'a thread outside the program',
+  'waker.answer': 'a thread outside the program that answered',
+  'waker.publisher': 'a thread outside the program that sent unasked',
   'waker.kernel-thread': 'a thread of the kernel',
   'waker.timer': 'timer',
   'waker.network': 'network',

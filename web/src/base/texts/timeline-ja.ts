@@ -60,6 +60,8 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'detail.holder': '保持者',
   'detail.walk': 'そのときの動作を表示。[ で戻る',
   'waker.other-thread': 'プログラム外のスレッド',
+  'waker.answer': '応答したプログラム外のスレッド',
+  'waker.publisher': '要求なしに送信したプログラム外のスレッド',
   'waker.kernel-thread': 'カーネルのスレッド',
   'waker.timer': 'タイマー',
   'waker.network': 'ネットワーク',

@@ -228,7 +228,7 @@ function wakerText(waker: string, kind: string): string {
   return about === '' ? waker : `${waker} (${about})`;
 }
 
-const WAKERS = ['other-thread', 'kernel-thread', 'timer', 'network', 'interrupt'] as const;
+const WAKERS = ['other-thread', 'answer', 'publisher', 'kernel-thread', 'timer', 'network', 'interrupt'] as const;
 
 type Fact = [name: string, value: React.ReactNode];
 

@@ -12,6 +12,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::channels::{awaits_result, consumes_messages, hands_to_queue, receives_from_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
+use crate::study::explain::answers::Answers;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::bare_stacks::{is_of_kernel, is_without_callers};
 use crate::study::explain::broadcasts::broadcasters;
@@ -76,6 +77,7 @@ pub struct Classes<'n, 't> {
     ruby_sleeps: Vec<bool>,
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
+    answers: Answers,
     /// Threads that were never without work and wake several others at once.
     broadcasters: HashSet<usize>,
     /// Threads that mostly wait for children that end.
@@ -107,6 +109,7 @@ impl<'n, 't> Classes<'n, 't> {
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, names);
         let brokers = Brokers::new(trace, dialogues.programs(), role_of);
+        let answers = Answers::new(trace);
         let broadcasters = broadcasters(trace, &dialogues.workloads().never_without_work().collect());
         let waiting_parents = waiting_parents(trace, dialogues.workloads());
         let keys = &trace.events().keys;
@@ -131,6 +134,7 @@ impl<'n, 't> Classes<'n, 't> {
             ruby_sleeps: ruby_sleeps(trace),
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
+            answers,
             broadcasters,
             waiting_parents,
             request_goroutines: request_goroutines(trace),
@@ -344,7 +348,10 @@ impl<'n, 't> Classes<'n, 't> {
         if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
             return Known(Demand);
         }
-        if serves(name) {
+        if self.answers.is_answer(self.trace, key) {
+            return Known(Demand);
+        }
+        if serves(name) || self.answers.is_published(key) {
             return Known(Idle);
         }
         if is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {

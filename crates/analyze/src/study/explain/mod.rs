@@ -6,6 +6,7 @@
 //! threads. It makes no sentences.
 
 mod account;
+mod answers;
 mod asked_from_outside;
 mod askers;
 mod awaited_ends;

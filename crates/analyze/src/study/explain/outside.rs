@@ -19,7 +19,7 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
         // What reads and writes for a device are threads of the kernel.
         WakerKind::KernelThread | WakerKind::OtherThread if flushes || kind == ObjectType::BlockIo => CauseKind::Device,
         WakerKind::KernelThread => CauseKind::Kernel,
-        WakerKind::OtherThread => CauseKind::Outside,
+        WakerKind::OtherThread | WakerKind::Answer | WakerKind::Publisher => CauseKind::Outside,
         // What tells a runtime's poller is called the network.
         WakerKind::Network if kind == ObjectType::Stream => CauseKind::Unknown,
         WakerKind::Network => CauseKind::Network,

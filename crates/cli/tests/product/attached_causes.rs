@@ -1,0 +1,164 @@
+//! What `explain` tells first of programs to which Dwell attached while others, which are not recorded, asked them or answered.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+
+use crate::first_causes::{attached, expect_first};
+use crate::harness::Case;
+use crate::python::some_interpreter;
+use crate::recording::{Recording, needs_recording, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("attached::loop_awaits_answers", loop_awaits_answers),
+        Case::new("attached::subscriber", subscriber),
+        Case::new("attached::futures", futures),
+        Case::new("attached::script", script),
+        Case::new("attached::blocked_loop", blocked_loop),
+    ]
+}
+
+/// What is recorded of the script `server.py`, beside which the other ones run: each is given the folder, where ports are in files.
+fn beside(scripts: &[(&str, &str)], others: &[&str]) -> Result<Recording> {
+    needs_recording()?;
+    let (folder, python) = (TempDir::new()?, some_interpreter()?);
+    for (file, script) in scripts {
+        fs::write(folder.path().join(file), format!("{PORTS}{script}"))?;
+    }
+    let (python, folder) = (python.display(), folder.path().display());
+    // In a shell of their own, so that they are no children of the server.
+    let start =
+        |other: &&str| format!("(timeout 20 {python} {folder}/{other} {folder} >{folder}/{other}.out 2>&1 &); ");
+    let others: String = others.iter().map(start).collect();
+    attached(Command::new("sh").args(["-c", &format!("{others}exec {python} {folder}/server.py {folder}")]))
+}
+
+const PORTS: &str = "
+import os, socket, sys, time, threading
+def put(name, port):
+    open(f'{sys.argv[1]}/{name}.new', 'w').write(str(port)); os.rename(f'{sys.argv[1]}/{name}.new', f'{sys.argv[1]}/{name}')
+def get(name):
+    while not os.path.exists(f'{sys.argv[1]}/{name}'): time.sleep(0.02)
+    return int(open(f'{sys.argv[1]}/{name}').read())
+";
+
+/// Answers each byte after 20 ms.
+const UPSTREAM: &str = "
+listener = socket.create_server(('127.0.0.1', 0))
+put('upstream', listener.getsockname()[1])
+def answer(connection):
+    while connection.recv(1):
+        time.sleep(0.02); connection.send(b'u')
+while True:
+    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+";
+
+/// Six clients, each of which asks again as soon as it is answered.
+const CLIENTS: &str = "
+port = get('server')
+def ask():
+    connection = socket.create_connection(('127.0.0.1', port))
+    while True:
+        connection.send(b'c'); connection.recv(1)
+for _ in range(6): threading.Thread(target=ask, daemon=True).start()
+time.sleep(20)
+";
+
+const ONE_QUESTION_AT_A_TIME: &str = "
+import asyncio
+async def main():
+    reader, writer = await asyncio.open_connection('127.0.0.1', get('upstream'))
+    lock = asyncio.Lock()
+    async def serve(requests, answers):
+        while await requests.read(1):
+            async with lock:
+                writer.write(b'q'); await reader.readexactly(1)
+            answers.write(b'a')
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+asyncio.run(main())
+";
+
+/// Requests wait for a lock of coroutines, which no thread shows: the loop has nothing to do but to wait for the one answer.
+fn loop_awaits_answers() -> Result<()> {
+    let scripts = [("upstream.py", UPSTREAM), ("clients.py", CLIENTS), ("server.py", ONE_QUESTION_AT_A_TIME)];
+    let recording = beside(&scripts, &["upstream.py", "clients.py"])?;
+    expect_first(&recording, "outside", 1.2, &["epoll", "until these answers come"])
+}
+
+const PUBLISHER: &str = "
+listener = socket.create_server(('127.0.0.1', 0))
+put('publisher', listener.getsockname()[1])
+connection = listener.accept()[0]
+connection.recv(1)
+while True:
+    time.sleep(0.05); connection.send(b'm')
+";
+
+const SUBSCRIBER: &str = "
+connection = socket.create_connection(('127.0.0.1', get('publisher')))
+connection.send(b's')
+while connection.recv(1): pass
+";
+
+/// Whoever asked once, and is sent one message after the other, waits for whatever comes.
+fn subscriber() -> Result<()> {
+    let recording = beside(&[("publisher.py", PUBLISHER), ("server.py", SUBSCRIBER)], &["publisher.py"])?;
+    let rows = recording.rows(&["explain"])?;
+    let told = rows.iter().find(|row| text(row, "kind") == "outside" && row["wall_ns"].as_f64() > Some(3e8));
+    ensure!(told.is_none(), "an idle subscriber is told: {told:?}");
+    Ok(())
+}
+
+const FUTURES: &str = "
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(1)
+def render_page(): time.sleep(0.02)
+def handle_request():
+    while True: pool.submit(render_page).result()
+for _ in range(6): threading.Thread(target=handle_request, daemon=True).start()
+time.sleep(20)
+";
+
+/// Threads that were there wait for results of a worker that was never without work, so that nobody is seen to ask it.
+fn futures() -> Result<()> {
+    let recording = beside(&[("server.py", FUTURES)], &[])?;
+    expect_first(&recording, "slept", 5.0, &["render_page", "handle_request"])
+}
+
+/// A script waits for its children, and nobody outside is said to wait for it.
+fn script() -> Result<()> {
+    needs_recording()?;
+    let recording = attached(Command::new("sh").args(["-c", "while :; do sleep 0.3; done"]))?;
+    expect_first(&recording, "slept", 1.0, &["sh waited for it"])?;
+    let told = recording.report(&["explain"])?.to_string();
+    ensure!(!told.contains("outside the recording"), "nobody asks it: {told}");
+    Ok(())
+}
+
+const BLOCKED: &str = "
+import asyncio
+def sum_up():
+    end = time.process_time() + 0.03
+    while time.process_time() < end: pass
+async def main():
+    async def serve(requests, answers):
+        while await requests.read(1):
+            answers.write(b'a')
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    while True:
+        sum_up(); await asyncio.sleep(0.02)
+asyncio.run(main())
+";
+
+/// A loop that has pauses, and that one function keeps for 30 of each 50 ms.
+fn blocked_loop() -> Result<()> {
+    let slow_clients = CLIENTS.replace("connection.recv(1)", "connection.recv(1); time.sleep(0.01)");
+    let recording = beside(&[("clients.py", &slow_clients), ("server.py", BLOCKED)], &["clients.py"])?;
+    expect_first(&recording, "running", 0.6, &["sum_up", "outside the recording"])
+}
