@@ -80,7 +80,7 @@ impl Mappings {
     /// Sorts the recorded mappings by image. `relative` makes a recorded time one of the tables'.
     pub fn new(maps: &[RawMap], lives: &ThreadTable, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
         let images = lives.images.iter().map(|image| Image {
-            origin: image.forked_from.or(image.replaced),
+            origin: image.forked_from,
             start_ns: image.start_ns,
             ..Image::default()
         });
@@ -139,7 +139,7 @@ impl Mappings {
                 let Some(module) = modules.get(map.module) else { continue };
                 let bias = map.start.wrapping_sub(module.address(map.file_offset));
                 let inside = address.wrapping_sub(bias);
-                if module.covers(inside) {
+                if module.is_data(inside) {
                     return Some((map.module, inside));
                 }
             }

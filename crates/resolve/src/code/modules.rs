@@ -107,9 +107,10 @@ impl Module {
         segment.map_or(offset, |segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
     }
 
-    /// Whether ELF address `address` is loaded into memory, data without file contents included.
-    pub fn covers(&self, address: u64) -> bool {
-        self.segments.iter().any(|segment| address.wrapping_sub(segment.address) < segment.memory_bytes)
+    /// Whether data of the file lies at this ELF address, those without contents in it included: what threads wait on is no code.
+    pub fn is_data(&self, address: u64) -> bool {
+        let within = |segment: &Segment| address.wrapping_sub(segment.address) < segment.memory_bytes;
+        self.segments.iter().any(|segment| within(segment) && !segment.executable)
     }
 }
 
@@ -337,8 +338,9 @@ mod tests {
         let module = modules.get(1).expect("module");
         let code = module.segments.iter().find(|segment| segment.executable).expect("code");
         assert_eq!(module.address(code.offset + 5), code.address + 5);
-        assert!(module.covers(code.address));
-        assert!(!module.covers(u64::MAX));
+        assert!(!module.is_data(code.address));
+        assert!(module.segments.iter().any(|segment| module.is_data(segment.address)));
+        assert!(!module.is_data(u64::MAX));
     }
 
     #[test]

@@ -55,8 +55,6 @@ pub struct Image {
     pub start_ns: u64,
     /// The image that a fork copied.
     pub forked_from: Option<ImageId>,
-    /// The image that an exec replaced.
-    pub replaced: Option<ImageId>,
 }
 
 #[derive(Debug)]
@@ -255,7 +253,7 @@ impl ThreadTable {
         if let Some(announced) = self.announced.remove(&tgid) {
             (path, comm) = announced;
         }
-        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from, replaced: None });
+        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from });
         self.processes.push(Process {
             tgid,
             parent,
@@ -293,9 +291,9 @@ impl ThreadTable {
         let process = thread.and_then(|thread| self.life(thread)).map(|life| life.process);
         let Some(row) = process.and_then(ProcessId::get) else { return (None, replaced_leader) };
         let name = c_string(&record.comm);
-        let (tgid, replaced) = (self.processes[row].tgid, Some(self.processes[row].image));
+        let tgid = self.processes[row].tgid;
         let process = ProcessId::new(row);
-        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from: None, replaced });
+        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from: None });
         let process = &mut self.processes[row];
         process.path = c_string(&record.path);
         process.command_line = String::new();
