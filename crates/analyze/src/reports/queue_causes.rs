@@ -92,6 +92,8 @@ const STRAY_SHARE: f64 = 0.02;
 const SPREAD_NS: u64 = 500_000_000;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
+/// The same with what other programs used: where a CPU was idle meanwhile, threads that wake one another queued behind the waker.
+const ALL_BUSY_SHARE: f64 = 0.6;
 
 /// The reasons that matter.
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
@@ -181,13 +183,16 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
+    let others_ns: u64 = fold.trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns));
+    let others = others_ns as f64 / (fold.trace.elapsed_ns().max(1) as f64 * f64::from(cpus));
+    let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
-        && (busy >= BUSY_SHARE || kept_to.is_some());
+        && (are_busy || kept_to.is_some());
     if cpu_ns == 0 || !enough {
         return None;
     }

@@ -175,6 +175,12 @@ const PATTERNS: &[Pattern] = &[
     },
     // Python's: a worker of concurrent.futures that waits for an item, with nothing of the program's in between.
     Pattern { types: &[T::ConditionVariable, T::Mutex], place: StackPlace::Caller, functions: &["_worker"] },
+    // gevent's: a thread of its pool, whose locks are its own.
+    Pattern {
+        types: &[T::ConditionVariable, T::Mutex],
+        place: StackPlace::Anywhere,
+        functions: &["Queue.get < _WorkerGreenlet.run"],
+    },
     // multiprocessing's: the thread that sends what is put into a queue.
     Pattern { types: &[T::ConditionVariable], place: StackPlace::Near, functions: &["Condition.wait < Queue._feed"] },
     // oneTBB: workers without work leave their arena and sleep.

@@ -86,6 +86,11 @@ pub struct Classes<'n, 't> {
     request_goroutines: HashSet<usize>,
 }
 
+/// Whether a wait, which is no loop's, is for what a Unix socket's owner answers: a database on this machine.
+fn is_answer_of_unix(key: &EventKey, name: &str) -> bool {
+    WakerKind::from_code(key.waker_kind()) == WakerKind::Answer && name.contains("Unix /") && !listens(name)
+}
+
 /// Whether a thread waits for a broker's next message, and does so for itself.
 fn consumes(names: &Names<'_, '_>, trace: &Trace, key: &EventKey) -> bool {
     let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
@@ -303,7 +308,7 @@ impl<'n, 't> Classes<'n, 't> {
             ObjectType::Semaphore if is_connection_pool(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
-            ObjectType::Mutex if has_idle_mate() => Idle,
+            ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
             // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines.
             _ if is_unfinished && awaits_result(self.trace, key.stack()) => Idle,
             ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
@@ -348,7 +353,7 @@ impl<'n, 't> Classes<'n, 't> {
         if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
             return Known(Demand);
         }
-        if self.answers.is_answer(self.trace, key) {
+        if self.answers.is_answer(self.trace, key) || (!in_loop && !is_idle && is_answer_of_unix(key, name)) {
             return Known(Demand);
         }
         if serves(name) || self.answers.is_published(key) {

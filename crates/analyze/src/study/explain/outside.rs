@@ -14,7 +14,11 @@ pub fn ended_from_outside(trace: &Trace, key: u32, kind: ObjectType) -> CauseKin
     // A file system has threads of its own that write.
     let flushes = key.syscall() >= 0 && Syscall::kind_of(key.syscall()) == CallKind::FileSync;
     let is_for_collector = || key.object().get().is_some_and(|row| trace.objects.name[row].contains(COLLECTION));
-    let is_interrupted = Outcome::from_code(key.outcome()) == Outcome::Interrupted;
+    let outcome = Outcome::from_code(key.outcome());
+    let is_interrupted = outcome == Outcome::Interrupted;
+    if outcome == Outcome::Unfinished {
+        return CauseKind::Unfinished;
+    }
     match WakerKind::from_code(key.waker_kind()) {
         // What reads and writes for a device are threads of the kernel.
         WakerKind::KernelThread | WakerKind::OtherThread if flushes || kind == ObjectType::BlockIo => CauseKind::Device,

@@ -13,6 +13,9 @@ use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
 /// Rows beside a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
+/// How long a thread waits for something else at most between two parts of a wait, ns: PostgreSQL takes locks to look for deadlocks.
+const MEANWHILE_NS: u64 = 3_000_000;
+
 /// How long a thread of Ruby waits for the lock that all share until it looks again, and some time, ns: TIME_QUANTUM_MSEC of thread_pthread.c.
 const RUBY_SLICE_NS: u64 = 110_000_000;
 
@@ -57,6 +60,12 @@ impl<'t> WaitEnds<'t> {
     /// Whether the wait of a row, which its time-out ended, goes on to the end of the recording.
     pub fn is_unfinished(&self, thread: usize, row: usize) -> bool {
         self.last_part(thread, row).is_some_and(|end| outcome_of(self.trace, end) == Outcome::Unfinished)
+    }
+
+    /// The key of the row that ends a wait which a signal broke off, where it went on.
+    pub fn key_of_end(&self, thread: usize, row: usize) -> Option<u32> {
+        let end = self.last_part(thread, row)?;
+        (outcome_of(self.trace, row) == Outcome::Interrupted).then(|| self.trace.events().off_cpu.key(end))
     }
 
     /// Whether the wait is one of several for the same object, each as long as a thread of Ruby waits for the lock that all share until it
@@ -122,6 +131,9 @@ impl<'t> WaitEnds<'t> {
             }
             let key_of_next = events.off_cpu_key(next);
             if !self.are_same(&key, &key_of_next) {
+                if rows.wait_ns(next) < MEANWHILE_NS {
+                    continue;
+                }
                 return None;
             }
             if matches!(Outcome::from_code(key_of_next.outcome()), Outcome::Woken | Outcome::Unfinished) {

@@ -376,7 +376,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
         }
         if waker.is_none() && holder.is_none() {
-            return match ended_from_outside(self.trace, key, kind) {
+            let end = self.classes.wait_ends().key_of_end(thread, row).unwrap_or(key);
+            return match ended_from_outside(self.trace, end, kind) {
                 CauseKind::Collected => self.book_here(&askers, (CauseKind::Collected, thread), (from, to)),
                 kind => self.book(&askers, (kind, thread), row, (from, to)),
             };
