@@ -1,5 +1,6 @@
 //! The words of the accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
 
+use dwell_store::Trace;
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
@@ -15,8 +16,8 @@ const STANDING_WAITS: usize = 4;
 const ON_PATH: usize = 3;
 
 /// What all threads did, or fibers in their place.
-fn time_account(has_fibers: bool, whole: &Account) -> Prose {
-    let def = if has_fibers { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
+fn time_account(trace: &Trace, whole: &Account) -> Prose {
+    let def = if trace.fiber_threads > 0 { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
     let times = [
         ("life", whole.life_ns),
         ("running", whole.running_ns),
@@ -27,13 +28,17 @@ fn time_account(has_fibers: bool, whole: &Account) -> Prose {
         ("idle", whole.idle_ns),
     ];
     let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
-    Sentence::new(def, std::iter::once(("threads", whole.threads.into())).chain(times).collect()).into()
+    let mut words = vec![("threads", whole.threads.into())];
+    // What a look does not see is in none of the times: a goroutine runs for a millisecond between two of them.
+    let looks_ns = Some(trace.manifest.fiber_interval_ns).filter(|ns| trace.fiber_threads > 0 && *ns > 0);
+    words.extend(looks_ns.map(|ns| ("looks", Word::Ns(ns))));
+    Sentence::new(def, words.into_iter().chain(times).collect()).into()
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time.
 pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
     let whole = explanation.whole();
-    let mut notes = vec![time_account(fold.trace.fiber_threads > 0, &whole)];
+    let mut notes = vec![time_account(fold.trace, &whole)];
     let queue = &explanation.run_queue;
     if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
         let names: Vec<String> =

@@ -153,8 +153,8 @@ sentence_table! {
         "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
         "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     FIBER_ACCOUNT = "fiber-account",
-        "{threads} goroutines and threads lived {life} = running {running}[ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
-        "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
+        "{threads} goroutines and threads lived {life}[, by looks each {looks},] = running {running}[ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
+        "{threads} 個のゴルーチンとスレッドの時間 {life}[ ({looks} ごとの観測による)] = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     QUEUE_ACCOUNT = "queue-account",
         "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, who had the CPU for {unknown} is not known].",
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";

@@ -256,7 +256,7 @@ export const sentencesJa: Record<string, string> = {
   "nothing-found": "待機の原因 (`dwell report explain` が示します) のほかに、Dwell が調べる問題は見つかりませんでした。",
   "explained-by-slices": "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。",
   "time-account": "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",
-  "fiber-account": "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",
+  "fiber-account": "{threads} 個のゴルーチンとスレッドの時間 {life}[ ({looks} ごとの観測による)] = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",
   "queue-account": "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。",
   "path-causes": "プログラムの {elapsed} の内訳: {causes}。",
   "not-held-up": "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} ({least} 以上、誰かを遅らせた原因を示します)、実行キュー {queue}。",

@@ -10,7 +10,7 @@ use crate::stacks::object::object_type;
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{LabelId, RoleId, parks_threads};
-use crate::study::explain::workloads::Workloads;
+use crate::study::explain::workloads::{Workloads, is_first_of_process};
 
 /// Part of a thread's life that must be within requests.
 const MOSTLY: f64 = 0.5;
@@ -51,16 +51,10 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
         let role = names.role_of(*thread);
         let is_mate = |other: &usize| other != thread && threads.process[*other] == threads.process[*thread];
         let is_free = |other: usize| parked_ns(other) as f64 >= MOSTLY * life_ns(other) as f64;
-        let is_alone = || is_first(trace, *thread) || !names.members_of(role).filter(is_mate).any(is_free);
+        let is_alone = || is_first_of_process(trace, *thread) || !names.members_of(role).filter(is_mate).any(is_free);
         !names.has_one_per_connection(role) && is_alone()
     };
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
-}
-
-/// Whether a thread is the first of its process: those that it makes do not do its work.
-fn is_first(trace: &Trace, thread: usize) -> bool {
-    let process = trace.threads.process[thread].get();
-    process.is_some_and(|process| trace.processes.pid.get(process) == Some(&trace.threads.tid[thread]))
 }
 
 /// The threads that were there before the recording, were never without work in it, and mostly waited for children that ended: a script, a

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_model::ObjectType;
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -17,6 +18,8 @@ const ALWAYS: f64 = 0.9;
 /// The part of its life in which each role that was there at the begin did not wait for others to give it something.
 pub struct Workloads {
     of_role: HashMap<RoleId, f64>,
+    /// The same of roles whose threads are first ones of their processes, where sleeps are no work either: `main` paces itself.
+    of_first_threads: HashMap<RoleId, f64>,
     /// The same of each thread that began with the recording or before.
     of_thread: BTreeMap<usize, f64>,
 }
@@ -31,23 +34,35 @@ impl Workloads {
         let were_there: Vec<usize> = (0..threads.tid.len()).filter(was_there).collect();
         let mut of_thread = BTreeMap::new();
         let mut lives: HashMap<RoleId, (u64, u64)> = HashMap::new();
+        let mut first_lives: HashMap<RoleId, (u64, u64, bool)> = HashMap::new();
         let events = trace.events();
         let waits_for_others = |key: u32| {
             let key = events.key(key);
             hands_over(object_type(trace, key.object())) || is_of_event_loop(key.syscall())
         };
+        let sleeps: Vec<bool> = events.keys.iter().map(|key| is_sleep(object_type(trace, key.object()))).collect();
         let for_others: Vec<bool> = (0..events.keys.len()).map(|key| waits_for_others(key as u32)).collect();
         for &thread in &were_there {
             let life = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
-            let mut without_work = 0;
+            let (mut without_work, mut slept) = (0, 0);
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
                 without_work += if for_others[key as usize] { times.wait_ns } else { 0 };
+                slept += if sleeps[key as usize] { times.wait_ns } else { 0 };
             });
             of_thread.insert(thread, share((life, without_work)));
             let of_role = lives.entry(role_of(thread)).or_default();
             *of_role = (of_role.0 + life, of_role.1 + without_work);
+            let of_first = first_lives.entry(role_of(thread)).or_insert((0, 0, true));
+            let is_first = of_first.2 && is_first_of_process(trace, thread);
+            *of_first = (of_first.0 + life, of_first.1 + without_work + slept, is_first);
         }
-        Self { of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(), of_thread }
+        first_lives.retain(|_, (.., are_first)| *are_first);
+        let of_first_threads = first_lives.into_iter().map(|(role, (life, idle, _))| (role, share((life, idle))));
+        Self {
+            of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(),
+            of_first_threads: of_first_threads.collect(),
+            of_thread,
+        }
     }
 
     /// Whether the role, which was there, always has work.
@@ -68,9 +83,19 @@ impl Workloads {
     /// Whether a thread that was there asks the role, which was there, too: that one mostly has work, and more than the thread's own
     /// has; none where either came later.
     pub fn asks(&self, thread: usize, own: RoleId, role: RoleId) -> Option<bool> {
-        let (own, other) = (self.of_role.get(&own)?, self.of_role.get(&role)?);
+        let (own, other) = (self.of_role.get(&own)?, self.of_first_threads.get(&role).or(self.of_role.get(&role))?);
         self.was_there(thread).then_some(*other >= MOSTLY && other > own)
     }
+}
+
+fn is_sleep(kind: ObjectType) -> bool {
+    matches!(kind, ObjectType::Sleep | ObjectType::Timer)
+}
+
+/// Whether a thread is the first of its process.
+pub fn is_first_of_process(trace: &Trace, thread: usize) -> bool {
+    let process = trace.threads.process[thread].get();
+    process.is_some_and(|process| trace.processes.pid.get(process) == Some(&trace.threads.tid[thread]))
 }
 
 /// The part of a life in which there was work.
@@ -93,6 +118,10 @@ mod tests {
         let workloads = Workloads::new(&trace, &role_of);
         assert_eq!(workloads.asks(0, 0, 1), Some(true));
         assert_eq!(workloads.asks(1, 1, 0), Some(false));
+        let pool = trace.threads.tid[1];
+        trace.processes.pid[0] = pool;
+        assert_eq!(Workloads::new(&trace, &role_of).asks(0, 0, 1), Some(false), "the first thread paces itself");
+        trace.processes.pid[0] = 0;
         trace.threads.start_ns[1] = 5;
         assert_eq!(Workloads::new(&trace, &role_of).asks(0, 0, 1), None, "it came later");
     }
