@@ -29,9 +29,10 @@ fn time_account(trace: &Trace, whole: &Account) -> Prose {
     ];
     let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
     let mut words = vec![("threads", whole.threads.into())];
-    // What a look does not see is in none of the times: a goroutine runs for a millisecond between two of them.
-    let looks_ns = Some(trace.manifest.fiber_interval_ns).filter(|ns| trace.fiber_threads > 0 && *ns > 0);
-    words.extend(looks_ns.map(|ns| ("looks", Word::Ns(ns))));
+    if trace.fiber_threads > 0 {
+        // What a look does not see is in none of the times: a goroutine runs for a millisecond between two of them. 0 where they were exact.
+        words.push(("looks", Word::Ns(trace.manifest.fiber_interval_ns)));
+    }
     Sentence::new(def, words.into_iter().chain(times).collect()).into()
 }
 

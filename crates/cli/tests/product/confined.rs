@@ -249,6 +249,43 @@ const ATTACKS: &[(i64, &str, &str)] = &[
     (libc::SYS_inotify_init1, "0, 0, 0, 0", "watches files"),
 ];
 
+/// Stops a command behind the call that sets its filter, and makes calls there: by the registers, as gdb's own calls of functions write
+/// the vector registers, too, which not every gdb can on every CPU.
+const GDB: &str = "\
+set pagination off
+set confirm off
+set breakpoint pending on
+catch syscall seccomp
+run
+continue
+delete
+set $call = $pc - 2
+finish
+set scheduler-locking on
+python
+class Attack(gdb.Command):
+    def __init__(self): super().__init__('attack', gdb.COMMAND_USER)
+    def invoke(self, words, tty):
+        free = int(gdb.parse_and_eval('(long)$sp')) - 8192
+        values = []
+        for word in words.split(', '):
+            if word.startswith('\"'):
+                gdb.selected_inferior().write_memory(free, word.strip('\"').encode() + b'\\0')
+                values.append(free)
+                free += 256
+            else:
+                values.append(int(gdb.parse_and_eval('(long)(' + word + ')')))
+        values += [0] * (7 - len(values))
+        for register, value in zip(['rax', 'rdi', 'rsi', 'rdx', 'r10', 'r8', 'r9'], values):
+            gdb.execute('set $%s = %d' % (register, value))
+        gdb.execute('set $orig_rax = -1')
+        gdb.execute('set $rip = $call')
+        gdb.execute('stepi', to_string=True)
+        print('ATTACK', max(0, -int(gdb.parse_and_eval('(long)$rax'))))
+Attack()
+end
+";
+
 /// gdb makes the calls in each reading command once its filter is in force.
 fn attacks() -> Result<()> {
     needs_recording()?;
@@ -258,15 +295,7 @@ fn attacks() -> Result<()> {
     let script = folder.path().join("attacks.gdb");
     let attacks: String =
         ATTACKS.iter().map(|(number, arguments, _)| format!("attack {number}, {arguments}\n")).collect();
-    let text = format!(
-        "set pagination off\nset confirm off\nset breakpoint pending on\ncatch syscall seccomp\nrun\ncontinue\ndelete\nfinish\n\
-         set $other = {}\n\
-         python\nclass Attack(gdb.Command):\n    def __init__(self): super().__init__('attack', gdb.COMMAND_USER)\n    \
-         def invoke(self, words, tty):\n        made = int(gdb.parse_and_eval('(long)syscall(' + words + ')'))\n        \
-         number = int(gdb.parse_and_eval('*(int*)((void*(*)(void))__errno_location)()')) if made < 0 else 0\n        \
-         print('ATTACK', number)\nAttack()\nend\n{attacks}kill\nquit\n",
-        other.id()
-    );
+    let text = format!("{GDB}set $other = {}\n{attacks}kill\nquit\n", other.id());
     fs::write(&script, text)?;
     let commands: [&[&str]; 6] = [
         &["report", "summary", "one"],
