@@ -76,7 +76,8 @@ const AWAITS_RESULT: &[&str] = &[
     "java.util.concurrent.CompletableFuture.timedGet", "java.util.concurrent.ForkJoinTask.get",
     "java.util.concurrent.ForkJoinTask.join", "java.util.concurrent.ForkJoinTask.invoke", "java.util.concurrent.AbstractExecutorService.invokeAll",
     "com.google.common.util.concurrent.AbstractFuture.get", "io.netty.util.concurrent.DefaultPromise.await",
-    "Future.result", "ApplyResult.get", "ApplyResult.wait",
+    "Future.result", 
+    "ApplyResult.get", "ApplyResult.wait",
     "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<",
 ];
 
@@ -86,7 +87,16 @@ pub fn awaits_result(trace: &Trace, stack: StackId) -> bool {
 }
 
 fn is_for_result(function: &str) -> bool {
-    AWAITS_RESULT.iter().any(|name| function.starts_with(name))
+    AWAITS_RESULT.iter().any(|name| function.starts_with(name)) || is_synchronous(function)
+}
+
+/// Whether a stack is one of a call of GLib's that waits for its answer, in a loop of its own: `g_dbus_connection_call_sync`.
+pub fn calls_synchronously(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack).take(QUEUE_DEPTH).any(is_synchronous)
+}
+
+fn is_synchronous(function: &str) -> bool {
+    function.starts_with("g_") && function.ends_with("_sync")
 }
 
 /// The last part of a function's name: `put` of `Queue.put`, `send` of `std::sync::mpsc::SyncSender<T>::send`.

@@ -6,6 +6,11 @@ use dwell_store::Trace;
 use crate::stacks::frames::{frame_rows, module_path};
 use crate::stacks::own_code::is_system_module;
 
+/// Whether nothing tells where a wait was: it has no stack, or one without callers.
+pub fn is_bare(trace: &Trace, stack: StackId) -> bool {
+    !stack.is_some() || is_without_callers(trace, stack)
+}
+
 /// Whether a stack was cut short within the C library, so that nobody knows what the thread waits for: threads that a runtime starts
 /// before Dwell has its tables, and that never wait again.
 pub fn is_without_callers(trace: &Trace, stack: StackId) -> bool {

@@ -9,7 +9,9 @@ use std::ops::Range;
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{awaits_result, consumes_messages, hands_to_queue, receives_from_queue, sends};
+use crate::stacks::channels::{
+    awaits_result, calls_synchronously, consumes_messages, hands_to_queue, receives_from_queue, sends,
+};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::answers::Answers;
@@ -112,6 +114,8 @@ impl<'n, 't> Classes<'n, 't> {
         names: &mut Names<'_, '_>,
         mut is_idle: impl FnMut(&EventKey) -> bool,
     ) -> Self {
+        // A call that waits for its answer may do so in a loop of its own.
+        let mut is_idle = |key: &EventKey| is_idle(key) && !awaits_result(trace, key.stack());
         let dialogues = Dialogues::new(trace, role_of, names);
         let brokers = Brokers::new(trace, dialogues.programs(), role_of);
         let answers = Answers::new(trace);
@@ -482,6 +486,7 @@ impl<'n, 't> Classes<'n, 't> {
         }
         if is_client_socket(waited_for(self.trace, &key))
             || self.asked.contains(&row)
+            || calls_synchronously(self.trace, key.stack())
             || self.is_client_of_usual_ender(thread, &key)
         {
             return WaitClass::GivenUp;

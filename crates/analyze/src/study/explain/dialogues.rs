@@ -11,7 +11,7 @@ use dwell_work::parallel;
 
 use crate::stacks::channels::takes_message;
 use crate::stacks::object::object_type;
-use crate::study::explain::bare_stacks::is_without_callers;
+use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::circles::have_circle;
 use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
@@ -212,7 +212,7 @@ impl<'n> Dialogues<'n> {
             if !is_connection(trace, key.object()) {
                 of_object.entry(key.object()).or_default().add(key, facts.waits);
             }
-            let may_be_lock = !takes_message(trace, key.stack()) && !is_without_callers(trace, key.stack());
+            let may_be_lock = !takes_message(trace, key.stack()) && !is_bare(trace, key.stack());
             if parks_threads(object_type(trace, key.object())) && may_be_lock {
                 of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
             }

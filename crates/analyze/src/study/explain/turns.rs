@@ -11,7 +11,7 @@ use dwell_store::{Trace, WordMap};
 
 use crate::stacks::channels::takes_message;
 use crate::stacks::object::object_type;
-use crate::study::explain::bare_stacks::is_without_callers;
+use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::circles::have_circle;
 use crate::study::explain::terms::{PlaceId, parks_threads};
 
@@ -44,8 +44,8 @@ pub fn by_turns(trace: &Trace, place_of: &mut dyn FnMut(&dwell_store::EventKey) 
         let kind = object_type(trace, key.object());
         let waits = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some();
         // A ring of threads that send one another messages goes from hand to hand, too.
-        let is_bare = || is_without_callers(trace, key.stack());
-        if !waits || !parks_threads(kind) || takes_message(trace, key.stack()) || is_bare() {
+        let may_be_lock = || !takes_message(trace, key.stack()) && !is_bare(trace, key.stack());
+        if !waits || !parks_threads(kind) || !may_be_lock() {
             continue;
         }
         let of = (kind, place_of(key));
