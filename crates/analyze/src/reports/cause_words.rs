@@ -125,7 +125,8 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let serves = || explanation.serves_outside(root.cause.role) || explanation.names.answers_request(root.stack);
     let asker = match asker {
         Some(link) => Some((explanation.names.role(link.role), explanation.serves_outside(link.role))),
-        None => (root.is_for_outside() && !serves()).then_some(("its parent", false)),
+        // A forked copy has its parent's role.
+        None => (root.is_for_outside() && !serves()).then_some((who, false)),
     };
     let served = Word::Ns(root.served_ns);
     let sentence = match (root.cause.kind, asker) {

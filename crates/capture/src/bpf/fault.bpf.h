@@ -10,8 +10,9 @@
 #include "file.bpf.h"
 #include "vmlinux_memory.h"
 
-#define FAULT_WORDS   192 /* of the stack below the registers; the description lies 40 to 130 words below them */
-#define FAULT_MEMBERS 8   /* words of the description that are looked at */
+#define FAULT_WORDS \
+	192 /* of the stack below the registers: more than the functions from there to __handle_mm_fault take */
+#define FAULT_MEMBERS 8 /* words of the description that are looked at */
 #define PAGE_BITS     12
 
 struct fault_stack {

@@ -95,12 +95,18 @@ fn role(
     }
 }
 
-/// The first thread of each process, that with its id.
+/// Whether a thread is the first of its process, that with its id.
+pub fn is_first_of_process(trace: &Trace, thread: usize) -> bool {
+    let process = trace.threads.process[thread].get();
+    process.is_some_and(|process| trace.processes.pid.get(process) == Some(&trace.threads.tid[thread]))
+}
+
+/// The first thread of each process.
 fn first_threads(trace: &Trace) -> Vec<Option<usize>> {
     let (threads, processes) = (&trace.threads, &trace.processes);
     let mut firsts = vec![None; processes.pid.len()];
     for thread in trace.fiber_threads..threads.tid.len() {
-        let process = threads.process[thread].get().filter(|row| processes.pid.get(*row) == Some(&threads.tid[thread]));
+        let process = threads.process[thread].get().filter(|_| is_first_of_process(trace, thread));
         if let Some(first) = process.and_then(|row| firsts.get_mut(row)) {
             first.get_or_insert(thread);
         }

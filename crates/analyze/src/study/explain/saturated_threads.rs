@@ -9,8 +9,9 @@ use dwell_store::Trace;
 use crate::stacks::object::object_type;
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::names::Names;
+use crate::study::explain::roles::is_first_of_process;
 use crate::study::explain::terms::{LabelId, RoleId, parks_threads};
-use crate::study::explain::workloads::{Workloads, is_first_of_process};
+use crate::study::explain::workloads::Workloads;
 
 /// Part of a thread's life that must be within requests.
 const MOSTLY: f64 = 0.5;

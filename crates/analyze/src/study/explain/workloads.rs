@@ -8,6 +8,7 @@ use dwell_model::ObjectType;
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
+use crate::study::explain::roles::is_first_of_process;
 use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
 
 /// Part of their lives from which on threads mostly have work.
@@ -90,12 +91,6 @@ impl Workloads {
 
 fn is_sleep(kind: ObjectType) -> bool {
     matches!(kind, ObjectType::Sleep | ObjectType::Timer)
-}
-
-/// Whether a thread is the first of its process.
-pub fn is_first_of_process(trace: &Trace, thread: usize) -> bool {
-    let process = trace.threads.process[thread].get();
-    process.is_some_and(|process| trace.processes.pid.get(process) == Some(&trace.threads.tid[thread]))
 }
 
 /// The part of a life in which there was work.
