@@ -3,7 +3,7 @@
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::hands_to_queue;
+use crate::stacks::channels::{calls_synchronously, hands_to_queue};
 use crate::stacks::object::object_type;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::names::Names;
@@ -58,6 +58,9 @@ fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Cla
     }
     if classes.dialogues().is_handed_on(key.object()) {
         names.note_handed_on(label, place);
+    }
+    if calls_synchronously(trace, key.stack()) {
+        names.note_question(label, place);
     }
     if hands_to_queue(trace, key.stack()) {
         names.note_queue_put(label, place);

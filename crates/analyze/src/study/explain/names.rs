@@ -86,6 +86,8 @@ pub struct Names<'f, 't> {
     locks: HashSet<(LabelId, PlaceId)>,
     /// Those of them that have a holder, which no object tells.
     handed_on: HashSet<(LabelId, PlaceId)>,
+    /// The same of calls that wait for the answer to their question.
+    questions: HashSet<(LabelId, PlaceId)>,
     /// The same of waits by which something is handed over to a queue.
     queue_puts: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
@@ -116,6 +118,7 @@ impl<'f, 't> Names<'f, 't> {
             objects_of: Vec::new(),
             locks: HashSet::new(),
             handed_on: HashSet::new(),
+            questions: HashSet::new(),
             queue_puts: HashSet::new(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
@@ -245,6 +248,11 @@ impl<'f, 't> Names<'f, 't> {
         self.handed_on.insert((label, place));
     }
 
+    /// Notes that threads which wait at the place for what has the label asked for something.
+    pub fn note_question(&mut self, label: LabelId, place: PlaceId) {
+        self.questions.insert((label, place));
+    }
+
     /// Notes that threads which wait at the place for what has the label hand something over to a queue.
     pub fn note_queue_put(&mut self, label: LabelId, place: PlaceId) {
         self.queue_puts.insert((label, place));
@@ -291,6 +299,11 @@ impl<'f, 't> Names<'f, 't> {
         use ObjectType::{FileLock, Mutex, RwLock, SpinLock};
         let kind = self.objects(label).first().map(|object| object_type(self.trace, *object));
         matches!(kind, Some(Mutex | RwLock | FileLock | SpinLock)) || self.handed_on.contains(&(label, place))
+    }
+
+    /// Whether threads wait at the place for the answer to a question: whoever is behind it works for them, whatever he waits for.
+    pub fn is_question(&self, label: LabelId, place: PlaceId) -> bool {
+        self.questions.contains(&(label, place))
     }
 
     /// Whether threads wait there for new connections.
