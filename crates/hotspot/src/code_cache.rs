@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::blobs::{BlobHeader, CodeBlob};
+use crate::bytecodes::{BytecodePlace, LineLayout, MethodLine};
+use crate::compiled_calls::{CallLayout, CompiledCalls};
 use crate::error::Result;
 use crate::heaps::{CodeRegion, Heap, MOST_BLOCKS, heaps};
 use crate::layout::{Description, EXPORTS, Layout};
@@ -37,6 +39,10 @@ pub struct Scan {
 #[derive(Clone, Debug)]
 pub struct CodeCache {
     layout: Layout,
+    /// None where the JVM does not describe its lines.
+    lines: Option<LineLayout>,
+    /// None where it does not describe what is inlined where.
+    calls: Option<CallLayout>,
     /// By the address of their blocks.
     blobs: BTreeMap<u64, (BlobHeader, CodeBlob)>,
     kinds: HashMap<u64, String>,
@@ -49,8 +55,11 @@ impl CodeCache {
     ///
     /// The JVM does not describe what leads to its code.
     pub fn open(memory: &mut impl RemoteMemory, exports: &[u64; EXPORTS.len()]) -> Result<Self> {
+        let is = Description::read(memory, exports)?;
         Ok(Self {
-            layout: Layout::of(&Description::read(memory, exports)?)?,
+            layout: Layout::of(&is)?,
+            lines: LineLayout::of(memory, &is).ok(),
+            calls: CallLayout::of(&is).ok(),
             blobs: BTreeMap::new(),
             kinds: HashMap::new(),
         })
@@ -81,10 +90,44 @@ impl CodeCache {
         Ok(scan)
     }
 
-    /// `com.example.Pool.take` for each of `methods`, addresses of `Method`s, whether they are compiled or not. None where no method
-    /// can be read there.
-    pub fn method_names(&self, memory: &mut impl RemoteMemory, methods: &[u64]) -> Vec<Option<String>> {
-        method_names(memory, &self.layout, methods)
+    /// The function, file and line of each of `places`, whether their methods are compiled or not. None where no method can be read there.
+    pub fn lines(&self, memory: &mut impl RemoteMemory, places: &[BytecodePlace]) -> Vec<Option<MethodLine>> {
+        if let Some(lines) = &self.lines {
+            return lines.lines(memory, &self.layout, places);
+        }
+        let methods: Vec<u64> = places.iter().map(|place| place.method).collect();
+        let names = method_names(memory, &self.layout, &methods).into_iter();
+        names.map(|name| name.map(|name| MethodLine { name, ..MethodLine::default() })).collect()
+    }
+
+    /// Whether a blob lies at an address, as far as the last scan saw.
+    pub fn has_code_at(&self, address: u64) -> bool {
+        self.blob_at(address).is_some()
+    }
+
+    /// What compiled methods do at each of `addresses`, ascending ones; none where that is not known, or no compiled method is there.
+    pub fn compiled_calls(&self, memory: &mut impl RemoteMemory, addresses: &[u64]) -> Vec<Option<CompiledCalls>> {
+        let (Some(calls), Some(lines)) = (&self.calls, &self.lines) else { return vec![None; addresses.len()] };
+        let of_one_blob = |a: &u64, b: &u64| self.blob_at(*a).map(|it| it.0) == self.blob_at(*b).map(|it| it.0);
+        let mut found = Vec::new();
+        for addresses in addresses.chunk_by(of_one_blob) {
+            let blob = addresses.first().and_then(|first| self.blob_at(*first));
+            found.extend(match blob.filter(|(_, header)| header.method != 0 && is_compiled(self.kind(header))) {
+                Some((start, header)) => calls.calls(memory, (start, header), addresses, lines.packing),
+                None => vec![None; addresses.len()],
+            });
+        }
+        found
+    }
+
+    /// The blob at an address: where it begins, and its header.
+    fn blob_at(&self, address: u64) -> Option<(u64, &BlobHeader)> {
+        let (_, (header, blob)) = self.blobs.range(..=address).next_back()?;
+        (blob.start..blob.end).contains(&address).then_some((blob.start, header))
+    }
+
+    fn kind(&self, header: &BlobHeader) -> &str {
+        self.kinds.get(&header.kind).map_or("", String::as_str)
     }
 
     /// All blobs, ascending by address.
@@ -113,7 +156,7 @@ impl CodeCache {
 
     fn name(&mut self, memory: &mut impl RemoteMemory, new: &[(u64, BlobHeader)]) -> Vec<CodeBlob> {
         self.read_kinds(memory, new);
-        let kind = |header: &BlobHeader| self.kinds.get(&header.kind).map_or("", String::as_str);
+        let kind = |header: &BlobHeader| self.kind(header);
         let kept_bytes: usize = self.blobs().map(|blob| blob.name.len()).sum();
         let is_named = |header: &BlobHeader| kept_bytes < MOST_NAME_BYTES && is_compiled(kind(header));
         let method = |header: &BlobHeader| if is_named(header) { header.method } else { 0 };
@@ -148,6 +191,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bytecodes::Bytecode;
     use crate::error::Error;
     use crate::example::{ExampleJvm, ExampleMemory, METHOD, exports};
 
@@ -186,8 +230,42 @@ mod tests {
         let jvm = ExampleJvm { is_used: false, ..ExampleJvm::default() };
         let (cache, _) = scanned(&jvm);
         let wrong = [0, 8, jvm.method() + 8, exports()[0], u64::MAX - 7];
-        let names = cache.method_names(&mut jvm.memory(), &[&[jvm.method()][..], &wrong].concat());
-        assert_eq!(names, [&[Some(METHOD.to_owned())][..], &wrong.map(|_| None)].concat());
+        let place = |method| BytecodePlace { method, at: Bytecode::Unknown };
+        let places: Vec<_> = [jvm.method()].into_iter().chain(wrong).map(place).collect();
+        let names = cache.lines(&mut jvm.memory(), &places).into_iter().map(|line| line.map(|line| line.name));
+        assert_eq!(names.collect::<Vec<_>>(), [&[Some(METHOD.to_owned())][..], &wrong.map(|_| None)].concat());
+    }
+
+    #[test]
+    fn bytecodes_have_lines() {
+        for is_new in [false, true] {
+            let jvm = ExampleJvm { is_new, ..ExampleJvm::default() };
+            let (cache, _) = scanned(&jvm);
+            let bits = (jvm.bytecode() as u32 + 6) & 0x7fff;
+            let all = [Bytecode::Index(4), Bytecode::Index(5), Bytecode::AddressBits { bits, mask: 0x7fff }];
+            let places = all.map(|at| BytecodePlace { method: jvm.method(), at });
+            let line = |line| Some(MethodLine { name: METHOD.into(), file: "com/example/Pool.java".into(), line });
+            assert_eq!(cache.lines(&mut jvm.memory(), &places), [7, 9, 9].map(line), "{is_new}");
+        }
+    }
+
+    #[test]
+    fn compiled_code_tells_what_is_inlined_where() {
+        for is_new in [false, true] {
+            let jvm = ExampleJvm { is_new, ..ExampleJvm::default() };
+            let (cache, _) = scanned(&jvm);
+            let addresses = [0, 19, 20, 39, 40].map(|at| jvm.code() + at);
+            let found = cache.compiled_calls(&mut jvm.memory(), &addresses);
+            let at = |index| BytecodePlace { method: jvm.method(), at: Bytecode::Index(index) };
+            let calls = |from: u64, to: u64, calls: &[u32]| {
+                let calls = calls.iter().map(|index| at(*index)).collect();
+                Some(CompiledCalls { start: jvm.code() + from, end: jvm.code() + to, calls })
+            };
+            let (first, second) = (calls(0, 20, &[5]), calls(20, 40, &[5, 0]));
+            assert_eq!(found, [first.clone(), first, second.clone(), second, None], "{is_new}");
+            let mut gone = ExampleMemory::new(Vec::new());
+            assert_eq!(cache.compiled_calls(&mut gone, &addresses), [const { None }; 5], "{is_new}");
+        }
     }
 
     #[test]
@@ -246,6 +324,11 @@ mod tests {
             if let Ok(mut cache) = CodeCache::open(&mut memory, &exports())
                 && let Ok(scan) = cache.scan(&mut memory)
             {
+                let places: Vec<u64> = scan.appeared.iter().flat_map(|blob| blob.code_start..blob.end.min(blob.code_start + 50)).collect();
+                for calls in cache.compiled_calls(&mut memory, &places).into_iter().flatten() {
+                    prop_assert!(calls.start < calls.end);
+                    cache.lines(&mut memory, &calls.calls);
+                }
                 for blob in scan.appeared {
                     prop_assert!(blob.start <= blob.code_start && blob.code_start < blob.end);
                 }

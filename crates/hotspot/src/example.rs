@@ -5,11 +5,20 @@ use crate::memory::RemoteMemory;
 
 /// Where the memory begins.
 const BASE: u64 = 0x10000;
-const HEAP: u64 = BASE + 0x1400;
-const SEGMENT_MAP: u64 = BASE + 0x1380;
+const HEAP: u64 = BASE + 0x2400;
+const SEGMENT_MAP: u64 = BASE + 0x2380;
 /// Behind the last block of the heap.
-const END: u64 = HEAP + 0x140;
+const END: u64 = BLOB + BLOB_BYTES;
 const SEGMENT_SHIFT: u64 = 7;
+/// The compiled method, and where it has its code and its tables.
+const BLOB: u64 = HEAP + 0x100 + 16;
+const BLOB_BYTES: u64 = 400;
+const CODE: u64 = 96;
+const METADATA: u64 = 256;
+const PCS: u64 = 288;
+/// Their descriptions come after the scopes, since JDK 23 before them.
+const OLD_SCOPES: u64 = 264;
+const NEW_SCOPES: u64 = 336;
 /// What the compiled method is called.
 pub const METHOD: &str = "com.example.Pool.take";
 
@@ -47,8 +56,19 @@ impl ExampleJvm {
 
     /// Address of the method [`METHOD`].
     pub fn method(&self) -> u64 {
-        let (bytes, of_method) = (self.bytes(), HEAP + 0x100 + 16 + 32 - BASE);
+        let (bytes, of_method) = (self.bytes(), BLOB + 32 - BASE);
         bytes.get(of_method as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    /// Address of its code.
+    pub fn code(&self) -> u64 {
+        BLOB + CODE
+    }
+
+    /// Address of its bytecode.
+    pub fn bytecode(&self) -> u64 {
+        let (bytes, method) = (self.bytes(), self.method() - BASE);
+        bytes.get(method as usize..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word)) + 24
     }
 
     /// The bytes of its memory.
@@ -67,9 +87,41 @@ impl ExampleJvm {
         }
         let interpreter = image.text("Interpreter");
         self.block(&mut image, HEAP, [interpreter, 200, 0, 0], true);
-        let (kind, method) = (image.text("nmethod"), method(&mut image));
-        self.block(&mut image, HEAP + 0x100, [kind, 400, u64::from(self.frame_words), method], self.is_used);
+        let (kind, method) = (image.text("nmethod"), self.method_at(&mut image));
+        self.block(&mut image, HEAP + 0x100, [kind, BLOB_BYTES, u64::from(self.frame_words), method], self.is_used);
+        self.calls(&mut image, method);
         image.bytes
+    }
+
+    /// `com/example/Pool` and `take` in `Pool.java`: at the bytecodes 0 and 5 lines 7 and 9.
+    fn method_at(&self, image: &mut Image) -> u64 {
+        let (class_name, name) = (image.symbol("com/example/Pool"), image.symbol("take"));
+        let (holder, file) = (image.words(&[class_name]), image.symbol("Pool.java"));
+        let pool = image.words(&[holder, 2, 0, 0, name, file]);
+        let (index, has_lines, code_bytes, words) = (1, 1, 8, 5);
+        let lines = u64::from_le_bytes([7, 5 << 3 | 2, 0, 0, 0, 0, 0, 0]);
+        let constant = image.words(&[pool, index | has_lines << 16 | code_bytes << 32, words, 0, lines]);
+        image.words(&[constant])
+    }
+
+    /// At the code's byte 20 the method is at its bytecode 5, at 40 it has that inlined twice.
+    fn calls(&self, image: &mut Image, method: u64) {
+        let scopes = [9, 0, 1, 6, 1, 1, 1].map(|number: u8| number + u8::from(self.is_new));
+        let scopes_at = if self.is_new { NEW_SCOPES } else { OLD_SCOPES };
+        image.put(BLOB + METADATA, method);
+        for (at, byte) in scopes.into_iter().enumerate() {
+            image.put_byte(BLOB + scopes_at + at as u64, byte);
+        }
+        for (at, (offset, scope)) in [(u64::from(u32::MAX), 0), (20, 1), (40, 4)].into_iter().enumerate() {
+            image.put(BLOB + PCS + 16 * at as u64, offset | scope << 32);
+        }
+        let tables = match self.is_new {
+            true => [BLOB, BLOB_BYTES | PCS << 32, scopes_at, BLOB + METADATA - 8, 8],
+            false => [BLOB + scopes_at, PCS | NEW_SCOPES << 32, METADATA, 0, 0],
+        };
+        for (at, word) in tables.into_iter().enumerate() {
+            image.put(BLOB + 40 + 8 * at as u64, word);
+        }
     }
 
     /// Kind, size, words of the frame, method.
@@ -79,7 +131,7 @@ impl ExampleJvm {
         image.put(blob, kind);
         image.put(blob + 8, size | frame_words << 32);
         image.put(blob + 16, 12);
-        image.put(blob + 24, if self.is_new { 64 } else { blob + 64 });
+        image.put(blob + 24, if self.is_new { CODE } else { blob + CODE });
         image.put(blob + 32, method);
     }
 
@@ -103,6 +155,13 @@ impl ExampleJvm {
             ("CodeBlob", "_frame_size", "int", 12),
             ("CodeBlob", "_frame_complete_offset", complete_type, 16),
             ("CodeBlob", code, "address", 24),
+            ("Abstract_VM_Version", "_vm_major_version", "int", 0),
+            ("ConstMethod", "_flags", "u2", 10),
+            ("ConstMethod", "_code_size", "u2", 12),
+            ("ConstMethod", "_constMethod_size", "int", 16),
+            ("ConstantPool", "_source_file_name_index", "u2", 8),
+            ("PcDesc", "_pc_offset", "int", 0),
+            ("PcDesc", "_scope_decode_offset", "int", 4),
             (method_of, "_method", "Method*", 32),
             ("Method", "_constMethod", "ConstMethod*", 0),
             ("ConstMethod", "_constants", "ConstantPool*", 0),
@@ -112,15 +171,22 @@ impl ExampleJvm {
             ("Symbol", "_length", "u2", 4),
             ("Symbol", "_body", "", 6),
         ];
+        let of_calls = fields_of_calls(self.is_new);
+        let version = image.words(&[if self.is_new { 25 } else { 17 }]);
         let mut entries = Vec::new();
-        for (of, name, type_name, place) in fields {
+        for &(of, name, type_name, place) in fields.iter().chain(of_calls) {
             let texts = [of, name, type_name].map(|text| image.text(text));
-            let is_static = u64::from(of == "CodeCache");
-            entries.extend(texts.into_iter().chain([is_static, place, 0]));
+            let (is_static, address) = match of {
+                "CodeCache" => (1, 0), // it comes later
+                "Abstract_VM_Version" => (1, version),
+                _ => (0, 0),
+            };
+            entries.extend(texts.into_iter().chain([is_static, place, address]));
         }
         entries.extend([0; 6]);
         let of_fields = image.words(&entries);
-        let sizes = [("HeapBlock", 16), ("ConstantPool", 24)].map(|(name, size)| [image.text(name), size]);
+        let sizes = [("HeapBlock", 16), ("ConstantPool", 24), ("ConstMethod", 24), ("nmethod", 80), ("PcDesc", 16)]
+            .map(|(name, size)| [image.text(name), size]);
         let of_types = image.words(&[sizes.concat(), vec![0, 0]].concat());
         let exported = [of_fields, 48, 0, 8, 16, 24, 32, 40, of_types, 16, 0, 8];
         for (place, value) in exports().into_iter().zip(exported) {
@@ -129,13 +195,24 @@ impl ExampleJvm {
     }
 }
 
-/// `com/example/Pool` and `take`.
-fn method(image: &mut Image) -> u64 {
-    let (class_name, name) = (image.symbol("com/example/Pool"), image.symbol("take"));
-    let holder = image.words(&[class_name]);
-    let pool = image.words(&[holder, 0, 0, 0, name]);
-    let constant = image.words(&[pool, 1]);
-    image.words(&[constant])
+/// The fields that lead to what is inlined where: structure, name, type, offset.
+fn fields_of_calls(is_new: bool) -> &'static [(&'static str, &'static str, &'static str, u64)] {
+    if is_new {
+        return &[
+            ("nmethod", "_immutable_data", "address", 40),
+            ("nmethod", "_immutable_data_size", "int", 48),
+            ("nmethod", "_scopes_pcs_offset", "int", 52),
+            ("nmethod", "_scopes_data_offset", "int", 56),
+            ("CodeBlob", "_mutable_data", "address", 64),
+            ("CodeBlob", "_relocation_size", "int", 72),
+        ];
+    }
+    &[
+        ("CompiledMethod", "_scopes_data_begin", "address", 40),
+        ("nmethod", "_scopes_pcs_offset", "int", 48),
+        ("nmethod", "_dependencies_offset", "int", 52),
+        ("nmethod", "_metadata_offset", "int", 56),
+    ]
 }
 
 /// Memory that is filled from its beginning on.

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::layout::{Description, Layout};
 use crate::memory::{RemoteMemory, number_at, short, word_at, words_at};
 use crate::names::symbols;
+use crate::unsigned5::{Numbers, Packing};
 
 /// Bytes of a table that are read at most; `Thread` has fewer than 512.
 const MOST_BYTES: usize = 1 << 14;
@@ -80,63 +81,33 @@ fn array_fields(bytes: &[u8]) -> Vec<(u32, u32)> {
 
 /// The same of a stream.
 fn stream_fields(bytes: &[u8]) -> Vec<(u32, u32)> {
-    let mut numbers = Numbers { bytes };
+    let mut numbers = Numbers::new(bytes, Packing::NoZero);
     let mut fields = Vec::new();
     // How many there are of the class, and of the JVM.
     if numbers.next().and(numbers.next()).is_none() {
         return fields;
     }
-    while let Some((name, offset)) = numbers.field() {
+    while let Some((name, offset)) = stream_field(&mut numbers) {
         fields.extend((offset != u32::MAX).then_some((name, offset)));
     }
     fields
 }
 
-/// Numbers of one to five bytes; no byte is 0.
-struct Numbers<'b> {
-    bytes: &'b [u8],
-}
-
-impl Numbers<'_> {
-    fn next(&mut self) -> Option<u32> {
-        /// Bytes from here on say that another one follows; 6 bits of each count.
-        const GOES_ON: u32 = 192;
-        let mut sum = 0u32;
-        for shift in [0, 6, 12, 18, 24] {
-            let (&byte, rest) = self.bytes.split_first().filter(|(byte, _)| **byte != 0)?;
-            self.bytes = rest;
-            sum = sum.wrapping_add((u32::from(byte) - 1) << shift);
-            if u32::from(byte) < GOES_ON {
-                break;
-            }
+/// A field's name and offset; the maximum where the name is no constant of the class.
+fn stream_field(numbers: &mut Numbers<'_>) -> Option<(u32, u32)> {
+    let (name, _type_name, offset) = (numbers.next()?, numbers.next()?, numbers.next()?);
+    let (_access, flags) = (numbers.next()?, numbers.next()?);
+    for flag in [HAS_INITIAL_VALUE, HAS_GENERIC_TYPE, HAS_GROUP] {
+        if flags & flag != 0 {
+            numbers.next()?;
         }
-        Some(sum)
     }
-
-    /// A field's name and offset; the maximum where the name is no constant of the class.
-    fn field(&mut self) -> Option<(u32, u32)> {
-        let (name, _type_name, offset) = (self.next()?, self.next()?, self.next()?);
-        let (_access, flags) = (self.next()?, self.next()?);
-        for flag in [HAS_INITIAL_VALUE, HAS_GENERIC_TYPE, HAS_GROUP] {
-            if flags & flag != 0 {
-                self.next()?;
-            }
-        }
-        Some((name, if flags & IS_INJECTED_IN_STREAM != 0 { u32::MAX } else { offset }))
-    }
+    Some((name, if flags & IS_INJECTED_IN_STREAM != 0 { u32::MAX } else { offset }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_a_stream_have_one_to_five_bytes() {
-        // 0, 190, 191, 254, 300 as unsigned5.hpp writes them.
-        let mut numbers = Numbers { bytes: &[1, 191, 192, 1, 255, 1, 237, 2, 0, 9] };
-        let read: Vec<u32> = std::iter::from_fn(|| numbers.next()).collect();
-        assert_eq!(read, [0, 190, 191, 254, 300]);
-    }
 
     #[test]
     fn a_field_of_a_stream_may_have_more_numbers() {

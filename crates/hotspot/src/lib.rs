@@ -9,10 +9,13 @@
 //! classes.
 //!
 //! It knows no process: [`RemoteMemory`] is the caller's part. What it reads changes meanwhile, and is hostile: every number is
-//! bounded, and what makes no sense is left out. It reads no frames, and neither lines nor what was inlined.
+//! bounded, and what makes no sense is left out. It reads no frames; of the addresses and methods in them it tells the lines, and what
+//! was inlined.
 
 mod blobs;
+mod bytecodes;
 mod code_cache;
+mod compiled_calls;
 mod error;
 pub mod example;
 mod field_offsets;
@@ -25,9 +28,12 @@ mod moved;
 mod names;
 mod switches;
 mod tables;
+mod unsigned5;
 
 pub use blobs::CodeBlob;
+pub use bytecodes::{Bytecode, BytecodePlace, MethodLine};
 pub use code_cache::{CodeCache, Scan};
+pub use compiled_calls::CompiledCalls;
 pub use error::{Error, Result};
 pub use heaps::CodeRegion;
 pub use layout::EXPORTS;

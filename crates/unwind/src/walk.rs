@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use dwell_model::StackEnd;
-use dwell_wire::{INTERPRETED_METHOD, MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP};
+use dwell_wire::{INTERPRETED_METHOD, MAX_FRAMES, SIGNAL_TRAMPOLINE, UCONTEXT_RIP, interpreted_frame};
 
 use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
@@ -189,8 +189,11 @@ impl<M: Memory> Walker<'_, M> {
         self.registers = Registers::of(ip, caller_sp, bp);
         let method = self.memory.word(frame.wrapping_sub(24)).filter(|method| method & 7 == 0);
         let method = method.filter(|method| (LOWEST_CODE..INTERPRETED_METHOD).contains(method));
+        // The frame of a method that runs does not tell which bytecode it is at, that of one that called does.
+        let bytecode = self.memory.word(frame.wrapping_sub(64));
+        let bytecode = bytecode.filter(|address| *address >= LOWEST_CODE && self.frames.len() > 1);
         if let (Some(method), Some(last)) = (method, self.frames.last_mut()) {
-            *last = method | INTERPRETED_METHOD;
+            *last = interpreted_frame(method, bytecode);
         }
         Ok(())
     }
@@ -202,6 +205,8 @@ impl<M: Memory> Walker<'_, M> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_wire::{BYTECODE_SHIFT, KNOWS_BYTECODE, interpreted_method};
+
     use super::*;
     use crate::thread::RSP;
 
@@ -240,6 +245,22 @@ mod tests {
         assert_eq!(is_read(0x7028), (0x2_0000, 0x7028));
         assert_eq!(is_read(0x7008), (0x2_0000, 0x7020), "a stack pointer within the frame is none");
         assert_eq!(is_read(0x7029), (0x2_0000, 0x7020), "nor is one between words");
+    }
+
+    #[test]
+    fn interpreted_frames_that_called_tell_their_bytecode() {
+        let frame_of = |depth: usize, bytecode| {
+            let mut stack = stack(&[bytecode, 0, 0, 0, 0, 0x7f00_1238, 0, 0x7050, 0x7060, 0x2_0000, 0, 0, 0]);
+            let registers = Registers::of(0x1_0000, 0x7000, 0x7040);
+            let mut walker = Walker { registers, exact: true, frames: vec![0x3_0000; depth], memory: &mut stack };
+            walker.go_to_caller(&mut (|_| Step::of(Rule::Interpreted))).expect("a caller");
+            *walker.frames.last().expect("a frame")
+        };
+        let bits = KNOWS_BYTECODE | 0x1abc << BYTECODE_SHIFT;
+        assert_eq!(frame_of(1, 0x7f55_9abc), INTERPRETED_METHOD | 0x7f00_1238 | bits);
+        assert_eq!(interpreted_method(frame_of(1, 0x7f55_9abc)), (0x7f00_1238, Some(0x1abc)));
+        assert_eq!(interpreted_method(frame_of(0, 0x7f55_9abc)), (0x7f00_1238, None), "it runs");
+        assert_eq!(interpreted_method(frame_of(1, 0)), (0x7f00_1238, None), "a native method");
     }
 
     #[test]

@@ -25,11 +25,21 @@ constants! {
     /// Set in a frame of a stack that is no code address but the `Method*` that HotSpot's interpreter runs there. No address of
     /// user space has this bit, and those of the kernel have the one above it, too.
     INTERPRETED_METHOD: u64 = 0x4000000000000000, UNWIND_INTERPRETED_METHOD;
+    /// Set in such a frame whose bytecode is known: [`BYTECODE_BITS`] of the bytecode's address follow, from [`BYTECODE_SHIFT`] on.
+    KNOWS_BYTECODE: u64 = 1, UNWIND_KNOWS_BYTECODE;
+    /// Above the addresses of user space.
+    BYTECODE_SHIFT: u32 = 47, UNWIND_BYTECODE_SHIFT;
+    /// The lowest bits of an address: few methods have longer code.
+    BYTECODE_BITS: u64 = 0x7fff, UNWIND_BYTECODE_BITS;
     /// Most that is read of a frame of a script.
     SCRIPT_FRAME_BYTES: u32 = 128, SCRIPT_FRAME_BYTES;
     /// Most that is read of a function of a script.
     SCRIPT_FUNCTION_BYTES: u32 = 192, SCRIPT_FUNCTION_BYTES;
 }
+
+/// In logs of run-time code that Dwell writes: what code between two addresses is of. Begin and end (64 bits each), how many functions
+/// (32 bits), and of each the line (32 bits), the name and the file, which end with a zero; outermost first.
+pub const CODE_CALLS: u32 = 0x6c6c_6163;
 
 /// What HotSpot calls the code of its interpreter.
 pub const JAVA_INTERPRETER: &str = "Interpreter";
@@ -38,6 +48,19 @@ pub const JAVA_INTERPRETER: &str = "Interpreter";
 /// no code address.
 pub fn is_interpreted_method(frame: u64) -> bool {
     frame >> 62 == INTERPRETED_METHOD >> 62
+}
+
+/// The frame of a method at `method`, in the bytecode at the address `bytecode` where that is known.
+pub fn interpreted_frame(method: u64, bytecode: Option<u64>) -> u64 {
+    let bits = bytecode.map_or(0, |address| KNOWS_BYTECODE | (address & BYTECODE_BITS) << BYTECODE_SHIFT);
+    method | INTERPRETED_METHOD | bits
+}
+
+/// The address of the method in such a frame, and the lowest bits ([`BYTECODE_BITS`]) of that of the bytecode.
+pub fn interpreted_method(frame: u64) -> (u64, Option<u32>) {
+    let method = frame & !(INTERPRETED_METHOD | KNOWS_BYTECODE | BYTECODE_BITS << BYTECODE_SHIFT);
+    let bits = (frame >> BYTECODE_SHIFT & BYTECODE_BITS) as u32;
+    (method, (frame & KNOWS_BYTECODE != 0).then_some(bits))
 }
 
 enums! {

@@ -42,8 +42,11 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose
     let mut notes = vec![time_account(fold.trace, &whole)];
     let queue = &explanation.run_queue;
     if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
+        // They may have run longer than anybody waited: of what was because of them each has its part.
+        let all_ns: u64 = queue.rivals.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
+        let part = |ns: u64| (ns as f64 * (queue.others_ns as f64 / all_ns.max(1) as f64).min(1.0)) as u64;
         let names: Vec<String> =
-            queue.rivals.iter().take(2).map(|(name, ns)| format!("{name} {}", duration(*ns))).collect();
+            queue.rivals.iter().take(2).map(|(name, ns)| format!("{name} {}", duration(part(*ns)))).collect();
         let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         let sentence = say!(
             QUEUE_ACCOUNT,

@@ -5,6 +5,7 @@ mod account;
 mod account_words;
 mod advice;
 mod blame;
+mod cause_rows;
 mod cause_words;
 mod chain_links;
 pub mod compare;

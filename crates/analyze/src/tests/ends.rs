@@ -46,6 +46,18 @@ fn a_time_out_that_the_end_waited_for_is_told() {
 }
 
 #[test]
+fn what_delays_others_comes_before_how_long_the_program_was_to_run() {
+    let main = "main: #sssssssssss#";
+    let held = format!("{main}\na: #mmmm#mmmm###\nb: #sss1#sss1###");
+    let told = first_cause(&trace(&held));
+    assert!(told.starts_with("b slept in use_s (app.c:12): explains 6.00 ms of waits"), "{told}");
+    // Hardly anybody is delayed: then the sleep itself may be what is wrong.
+    let hardly = format!("{main}\na: #mm##########\nb: #s1##########");
+    let told = first_cause(&trace(&hardly));
+    assert!(told.starts_with("main slept in use_s"), "{told}");
+}
+
+#[test]
 fn the_timer_of_a_runtime_is_not() {
     let mut trace = with_time_outs(LOST_WAKE_UP, "consumer");
     let futex = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Futex.code()).unwrap();

@@ -145,13 +145,16 @@ static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
 }
 
 /* The frame that was noted last runs this method, if it can be one: that is more than its address in the interpreter says. */
-static __always_inline void unwind_note_method(struct unwind_scratch *scratch, u64 method)
+static __always_inline void unwind_note_method(struct unwind_scratch *scratch, u64 method, u64 bytecode)
 {
 	u64 last = scratch->stack.count - 1;
 
 	if (method < 4096 || method >= UNWIND_INTERPRETED_METHOD || method & 7 ||
 	    !IS_INDEX(scratch->stack.frames, last))
 		return;
+	/* The frame of a method that runs does not tell which bytecode it is at, that of one that called does. */
+	if (last > 0 && bytecode >= 4096)
+		method |= UNWIND_KNOWS_BYTECODE | (bytecode & UNWIND_BYTECODE_BITS) << UNWIND_BYTECODE_SHIFT;
 	ITEM(scratch->stack.frames, last) = method | UNWIND_INTERPRETED_METHOD;
 	scratch->hash = unwind_mix(scratch->hash, method);
 }
@@ -178,7 +181,7 @@ __noinline int unwind_note_function(struct unwind_scratch *scratch)
 	    bpf_probe_read_user(&shared, 8, (void *)unwind_v8_object(below[0]) + scratch->javascript) ||
 	    !unwind_v8_object(shared))
 		return 0;
-	unwind_note_method(scratch, unwind_v8_object(shared));
+	unwind_note_method(scratch, unwind_v8_object(shared), 0);
 	return 1;
 }
 
@@ -211,15 +214,15 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 /* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
 static __always_inline int unwind_interpreted_step(struct unwind_scratch *scratch)
 {
-	u64 frame = scratch->bp, caller_sp = 0, method = 0;
+	u64 frame = scratch->bp, caller_sp = 0, method = 0, bytecode = 0;
 	int end = unwind_frame_pointer_step(scratch);
 
 	if (end != UNWIND_GOES_ON || scratch->sp != frame + 16 || !unwind_read(scratch, frame - 8, &caller_sp) ||
 	    caller_sp < scratch->sp || caller_sp & 7)
 		return end;
 	scratch->sp = caller_sp;
-	if (unwind_read(scratch, frame - 24, &method))
-		unwind_note_method(scratch, method);
+	if (unwind_read(scratch, frame - 24, &method) && unwind_read(scratch, frame - 64, &bytecode))
+		unwind_note_method(scratch, method, bytecode);
 	return end;
 }
 

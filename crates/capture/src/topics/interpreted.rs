@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
-use dwell_store::raw::wire::{INTERPRETED_METHOD, is_interpreted_method};
+use dwell_hotspot::MethodLine;
+use dwell_store::raw::wire::is_interpreted_method;
 use foldhash::fast::FixedState;
 
 /// So long a name is believed.
@@ -18,13 +19,13 @@ const MOST_WAITING: usize = 1 << 16;
 /// Functions whose names are remembered; beyond it all are forgotten and told again.
 const MOST_KNOWN: usize = 1 << 18;
 
-/// A function and its name from a time on.
+/// A function and what it is called from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFunction {
     /// As stacks have it.
     pub frame: u64,
-    /// `com.example.Pool.take`
-    pub name: String,
+    /// `com.example.Pool.take`, and where in it.
+    pub line: MethodLine,
     /// When a stack showed it (CLOCK_MONOTONIC).
     pub since_ns: u64,
 }
@@ -61,21 +62,20 @@ impl InterpretedFunctions {
         !self.waiting.is_empty()
     }
 
-    /// Names functions that wait for it, by `names_of` the addresses of their structures. Returns those that have another name than
-    /// before.
-    pub fn name(&mut self, names_of: impl FnOnce(&[u64]) -> Vec<Option<String>>) -> Vec<NamedFunction> {
+    /// Names functions that wait for it, by `names_of` their frames. Returns those that have another name or line than before.
+    pub fn name(&mut self, names_of: impl FnOnce(&[u64]) -> Vec<Option<MethodLine>>) -> Vec<NamedFunction> {
         let now: Vec<(u64, u64)> = std::iter::from_fn(|| self.waiting.pop_first()).take(MOST_AT_ONCE).collect();
-        let addresses: Vec<u64> = now.iter().map(|(frame, _)| frame & !INTERPRETED_METHOD).collect();
+        let frames: Vec<u64> = now.iter().map(|(frame, _)| *frame).collect();
         let mut named = Vec::new();
-        for ((frame, since_ns), name) in now.into_iter().zip(names_of(&addresses)) {
+        for ((frame, since_ns), line) in now.into_iter().zip(names_of(&frames)) {
             if self.known.len() >= MOST_KNOWN {
                 self.known.clear();
             }
-            let hash = name.as_ref().map_or(0, |name| FixedState::default().hash_one(name).max(1));
+            let hash = line.as_ref().map_or(0, |line| FixedState::default().hash_one(line).max(1));
             let before = self.known.insert(frame, (hash, since_ns));
-            match name {
-                Some(name) if before.is_none_or(|(before, _)| before != hash) => {
-                    named.push(NamedFunction { frame, name, since_ns });
+            match line {
+                Some(line) if before.is_none_or(|(before, _)| before != hash) => {
+                    named.push(NamedFunction { frame, line, since_ns });
                 }
                 None if before.is_none() => self.unnamed += 1,
                 _ => {}
@@ -92,8 +92,9 @@ impl InterpretedFunctions {
 
 #[cfg(test)]
 mod tests {
-    use dwell_hotspot::CodeCache;
     use dwell_hotspot::example::{ExampleJvm, ExampleMemory, METHOD, exports};
+    use dwell_hotspot::{Bytecode, BytecodePlace, CodeCache};
+    use dwell_store::raw::wire::INTERPRETED_METHOD;
 
     use super::*;
 
@@ -104,17 +105,23 @@ mod tests {
         (cache, memory, ExampleJvm::default().method() | INTERPRETED_METHOD)
     }
 
+    fn lines(cache: &CodeCache, memory: &mut ExampleMemory, frames: &[u64]) -> Vec<Option<MethodLine>> {
+        let place = |frame: &u64| BytecodePlace { method: frame & !INTERPRETED_METHOD, at: Bytecode::Index(5) };
+        cache.lines(memory, &frames.iter().map(place).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_method_is_named_once() {
         let ((cache, mut memory, frame), mut methods) = (cache(), InterpretedFunctions::default());
         methods.saw(&[0x1000, frame, frame], 5);
-        let named = methods.name(|all| cache.method_names(&mut memory, all));
-        assert_eq!(named, [NamedFunction { frame, name: METHOD.to_owned(), since_ns: 5 }]);
+        let named = methods.name(|all| lines(&cache, &mut memory, all));
+        let line = MethodLine { name: METHOD.to_owned(), file: "com/example/Pool.java".to_owned(), line: 9 };
+        assert_eq!(named, [NamedFunction { frame, line, since_ns: 5 }]);
         methods.saw(&[frame], 6);
         assert!(!methods.are_waiting(), "its name is known");
         methods.saw(&[frame], 5 + BELIEVED_NS);
         assert!(methods.are_waiting(), "another method may lie there now");
-        assert_eq!(methods.name(|all| cache.method_names(&mut memory, all)), [], "it has the same name");
+        assert_eq!(methods.name(|all| lines(&cache, &mut memory, all)), [], "it has the same name");
         assert_eq!(methods.unnamed(), 0);
     }
 
@@ -122,10 +129,10 @@ mod tests {
     fn a_method_gets_the_name_of_the_one_that_follows_it() {
         let ((cache, mut memory, frame), mut methods) = (cache(), InterpretedFunctions::default());
         methods.saw(&[frame], 5);
-        assert_eq!(methods.name(|all| cache.method_names(&mut ExampleMemory::new(Vec::new()), all)), [], "it is gone");
+        assert_eq!(methods.name(|all| lines(&cache, &mut ExampleMemory::new(Vec::new()), all)), [], "it is gone");
         assert_eq!(methods.unnamed(), 1);
         methods.saw(&[frame], 5 + BELIEVED_NS);
-        let named = methods.name(|all| cache.method_names(&mut memory, all));
+        let named = methods.name(|all| lines(&cache, &mut memory, all));
         assert_eq!(named.iter().map(|method| method.since_ns).collect::<Vec<_>>(), [5 + BELIEVED_NS]);
     }
 
@@ -138,7 +145,7 @@ mod tests {
         methods.saw(&frames, 5);
         assert_eq!(methods.unnamed(), frames.len() as u64);
         while methods.are_waiting() {
-            assert_eq!(methods.name(|all| cache.method_names(&mut memory, all)), []);
+            assert_eq!(methods.name(|all| lines(&cache, &mut memory, all)), []);
         }
         assert_eq!(methods.unnamed(), frames.len() as u64);
     }

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
+use dwell_hotspot::MethodLine;
 use dwell_model::losses;
+use dwell_store::raw::wire::interpreted_method;
 use dwell_store::{Folder, KeptFile};
 use dwell_v8::{Addresses, FunctionReader, Layout, chosen_exports, export_names};
 
@@ -132,7 +134,11 @@ impl Engine {
     fn name_functions(&mut self, pid: u32, modules: &Folder) -> std::io::Result<()> {
         let Some(reader) = self.reader.as_mut().filter(|_| self.functions.are_waiting()) else { return Ok(()) };
         let memory = &mut self.memory;
-        let named = self.functions.name(|all| all.iter().map(|address| reader.name(memory, *address)).collect());
+        let line = |frame: &u64| {
+            let name = reader.name(memory, interpreted_method(*frame).0)?;
+            Some(MethodLine { name, ..MethodLine::default() }) // its file and line are parts of it
+        };
+        let named = self.functions.name(|frames| frames.iter().map(line).collect());
         if named.is_empty() {
             return Ok(());
         }

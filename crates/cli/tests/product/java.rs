@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("java::that_runs_already", that_runs_already),
         Case::new("java::interpreted_methods_have_names", interpreted_methods_have_names),
         Case::new("java::interpreted_methods_of_a_running_jvm", interpreted_methods_of_a_running_jvm),
+        Case::new("java::compiled_code_has_lines_and_inlined_methods", compiled_code_has_lines_and_inlined_methods),
         Case::new("java::locks_have_class_and_owner", locks_have_class_and_owner),
         Case::new("java::locks_of_a_running_jvm", locks_of_a_running_jvm),
     ]
@@ -91,6 +92,32 @@ public class Rarely {
 /// Who waits in [`INTERPRETED`], leaf first.
 const WAITERS: [&str; 3] = ["Rarely$Service.call", "Rarely$Service.pass", "Rarely.main"];
 
+/// `step` is inlined into `mix`, which runs nearly all of the time; its caller is compiled as well.
+const COMPILED: &str = "
+package app;
+public class Lines {
+    static long step(long x) {
+        return (x ^ x >>> 17) * 6364136223846793005L;
+    }
+    static long mix(long x) {
+        for (int i = 0; i < 20000; i++)
+            x = step(x) + i;
+        return x;
+    }
+    static void turn(long[] sum) throws Exception {
+        for (int i = 0; i < 40; i++)
+            sum[0] += mix(sum[0] + i);
+        Thread.sleep(1);
+    }
+    public static void main(String[] arguments) throws Exception {
+        long[] sum = new long[1];
+        for (long end = System.currentTimeMillis() + 2500; System.currentTimeMillis() < end;)
+            turn(sum);
+        System.out.println(sum[0]);
+    }
+}
+";
+
 const MONITOR: &str = "java.util.ArrayList monitor";
 const LOCK: &str = "java.util.concurrent.locks.ReentrantLock";
 
@@ -117,10 +144,42 @@ fn interpreted_methods_have_names() -> Result<()> {
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
     waiters_are_named(&recording, 0.6e9)?;
     let rows = recording.rows(&["explain"])?;
-    let is_sleep = |row: &&Value| text(row, "place") == WAITERS[0] && text(row, "kind") == "slept";
-    let sleep = rows.iter().find(is_sleep).ok_or_else(|| anyhow!("no sleep in {} in {rows:?}", WAITERS[0]))?;
+    let place = format!("{} (Rarely.java:{})", WAITERS[0], line_of(INTERPRETED, "Thread.sleep"));
+    let is_sleep = |row: &&Value| text(row, "place") == place && text(row, "kind") == "slept";
+    let sleep = rows.iter().find(is_sleep).ok_or_else(|| anyhow!("no sleep in {place} in {rows:?}"))?;
     let frames: Vec<&str> = sleep["stack"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     ensure!(frames.windows(WAITERS.len()).any(|frames| frames == WAITERS), "{sleep}");
+    Ok(())
+}
+
+/// The line, from 1 on, on which a text stands first.
+fn line_of(source: &str, text: &str) -> usize {
+    source.lines().take_while(|line| !line.contains(text)).count() + 1
+}
+
+/// Code that is compiled has the lines of its loop and of what is inlined there, and the call of a sleep its own.
+fn compiled_code_has_lines_and_inlined_methods() -> Result<()> {
+    let (java, folder) = compiled("Lines.java", COMPILED)?;
+    let place = folder.path().display().to_string();
+    let recording = Recording::of(&[], &[&java, "-cp", &place, "app.Lines"])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let rows = recording.rows(&["hotspots", "--group-by", "source-line"])?;
+    let ran_ns = |text_of_line: &str| -> Result<f64> {
+        let name = format!("app/Lines.java:{}", line_of(COMPILED, text_of_line));
+        let row = rows.iter().find(|row| text(row, "source-line") == name);
+        row.map_or(Ok(0.0), |row| number(row, "cpu_ns"))
+    };
+    let all_ns: f64 = rows.iter().map(|row| number(row, "cpu_ns")).sum::<Result<f64>>()?;
+    let loop_ns = ran_ns("return (x ^")? + ran_ns("i < 20000")? + ran_ns("x = step(x)")?;
+    ensure!(loop_ns > 0.5 * all_ns, "{loop_ns} ns of {all_ns} ns are in the loop");
+    let functions = recording.rows(&["top-down"])?;
+    let depth = |name: &str| functions.iter().find(|row| text(row, "function") == name).map(|row| number(row, "depth"));
+    let depths = ["app.Lines.turn", "app.Lines.mix"].map(depth);
+    ensure!(matches!(depths, [Some(Ok(turn)), Some(Ok(mix))] if mix == turn + 1.0), "{depths:?}");
+    let explained = recording.rows(&["explain"])?;
+    let sleep = format!("app.Lines.turn (Lines.java:{})", line_of(COMPILED, "Thread.sleep"));
+    let row = explained.iter().find(|row| text(row, "kind") == "slept");
+    ensure!(row.is_some_and(|row| text(row, "place") == sleep), "no sleep in {sleep}: {row:?}");
     Ok(())
 }
 

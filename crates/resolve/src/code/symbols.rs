@@ -181,7 +181,7 @@ impl Request {
     /// The answer of those whose names are in no file.
     fn of_memory(&self) -> Answer {
         let SymbolPlace::Jit(jit) = &self.place else { return Answer::default() };
-        let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
+        let functions = |&address: &u64| jit.functions_at(address);
         Answer { code: self.code.iter().map(functions).collect(), ..Answer::default() }
     }
 }

@@ -36,6 +36,9 @@ const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
 const RUNTIME_SOURCES: &str = "node:";
 /// Programs that run scripts of JavaScript, to which what is compiled into their files is a library.
 const JAVASCRIPT_ENGINES: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
+/// The JVM's own libraries, wherever it is installed.
+const JVM_LIBRARIES: &[&str] =
+    &["libjvm.so", "libjava.so", "libnio.so", "libnet.so", "libzip.so", "libjli.so", "libextnet.so"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
 /// What functions of JavaScript are called that have no name.
@@ -138,6 +141,7 @@ fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let file = module_path(trace, frame).rsplit('/').next().unwrap_or_default();
     trace.frames.file[frame].starts_with(RUNTIME_SOURCES)
         || JAVASCRIPT_ENGINES.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
+        || JVM_LIBRARIES.contains(&file)
         || LIBRARIES.iter().any(|folder| module_path(trace, frame).starts_with(folder))
         || RUNTIMES.iter().any(|start| function.starts_with(start))
 }

@@ -40,7 +40,7 @@ pub struct RunQueue {
     pub others_ns: u64,
     /// Nobody is known to have had it.
     pub unknown_ns: u64,
-    /// Time in which any thread was there for longer than waking up takes.
+    /// Time in which any thread was there for longer than waking up takes, or behind one of the program's threads.
     pub wall_ns: u64,
     /// The quota's period, ns, where the stays alone tell of it.
     pub quota_by_period_ns: Option<u64>,
@@ -80,7 +80,7 @@ impl RunQueue {
                 if woken > start && rest < WAKING_UP_NS {
                     sums.waking_ns = sums.waking_ns.saturating_add(rest);
                 }
-                if ns >= WAKING_UP_NS {
+                if ns >= WAKING_UP_NS || own_ns > ns / 2 {
                     spans.extend(windows.clip(woken, ran));
                 }
                 if ns >= STOPPED_NS && cpu != NO_CPU {

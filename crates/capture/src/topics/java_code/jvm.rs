@@ -2,11 +2,14 @@
 
 use std::io;
 
-use dwell_hotspot::{CodeCache, CodeRegion, EXPORTS, Error as CodeError, Scan};
-use dwell_store::raw::wire::SwitchRecord;
+use dwell_hotspot::{
+    Bytecode, BytecodePlace, CodeCache, CodeRegion, EXPORTS, Error as CodeError, MethodLine, RemoteMemory, Scan,
+};
+use dwell_store::raw::wire::{BYTECODE_BITS, SwitchRecord, interpreted_method};
 use dwell_store::{Folder, KeptFile};
 use dwell_unwind::Row;
 
+use super::compiled::CompiledPlaces;
 use super::frames::rows;
 use super::locks::{JavaWait, JvmLocks};
 use super::maps::JavaMaps;
@@ -41,6 +44,8 @@ pub struct Jvm {
     pub locks: JvmLocks,
     /// Methods that its interpreter runs.
     pub methods: InterpretedFunctions,
+    /// Places in its compiled code.
+    pub compiled: CompiledPlaces,
     /// When libjvm.so was mapped, then when its code was read last.
     read_ns: u64,
     due_ns: u64,
@@ -60,6 +65,7 @@ impl Jvm {
             log: None,
             locks: JvmLocks::default(),
             methods: InterpretedFunctions::default(),
+            compiled: CompiledPlaces::default(),
             read_ns: header.h.time_ns,
             due_ns: 0,
             mapped_ns: header.h.time_ns,
@@ -89,6 +95,9 @@ impl Jvm {
         let has_begun = scan.is_some();
         // New code ran at the earliest after the scan before, and dead code had not run for long.
         let since_ns = std::mem::replace(&mut self.read_ns, begun_ns);
+        if let Some(scan) = &scan {
+            self.compiled.scanned(&scan.regions, &scan.appeared);
+        }
         let changed = scan.filter(|scan| !scan.appeared.is_empty() || scan.gone > 0);
         let mut all = Vec::new();
         if let Some(scan) = changed {
@@ -110,11 +119,22 @@ impl Jvm {
         if !self.methods.are_waiting() {
             return Ok(());
         }
-        let named = self.methods.name(|methods| cache.method_names(&mut self.memory, methods));
+        let named = self.methods.name(|frames| lines(cache, &mut self.memory, frames));
         if named.is_empty() {
             return Ok(());
         }
         self.log(modules).and_then(|log| log.add_functions(&named)).map_err(|error| error.to_string())
+    }
+
+    /// Writes the lines of the places in compiled code that stacks showed into the log in `modules`. Fails, with the reason, when this
+    /// can never be done.
+    pub fn tell_compiled(&mut self, modules: &Folder) -> Result<(), String> {
+        let Some(cache) = self.cache.as_ref().filter(|_| self.due_ns != u64::MAX) else { return Ok(()) };
+        let told = self.compiled.tell(cache, &mut self.memory);
+        if told.is_empty() {
+            return Ok(());
+        }
+        self.log(modules).and_then(|log| log.add_calls(&told, monotonic_ns())).map_err(|error| error.to_string())
     }
 
     /// Looks at its threads if it is time, and says in `maps` where it keeps what they wait for. Fails, with the reason, when this
@@ -170,6 +190,16 @@ impl Jvm {
         };
         Ok(self.log.insert(log))
     }
+}
+
+/// The lines of frames of the interpreter.
+fn lines(cache: &CodeCache, memory: &mut impl RemoteMemory, frames: &[u64]) -> Vec<Option<MethodLine>> {
+    let place = |frame: &u64| {
+        let (method, bits) = interpreted_method(*frame);
+        let at = bits.map_or(Bytecode::Unknown, |bits| Bytecode::AddressBits { bits, mask: BYTECODE_BITS as u32 });
+        BytecodePlace { method, at }
+    };
+    cache.lines(memory, &frames.iter().map(place).collect::<Vec<_>>())
 }
 
 /// The addresses of what libjvm.so exports, in its process.

@@ -3,6 +3,7 @@
 //! form that other runtimes write themselves (`jit-PID.dump`), which the crate resolve reads.
 //! It does not understand a JVM's structures: the crate hotspot does.
 
+mod compiled;
 mod frames;
 mod jvm;
 mod locks;
@@ -36,8 +37,9 @@ pub struct JavaCode {
     lost: u64,
     /// Locks that were too many.
     locks_lost: u64,
-    /// Methods without a name, of JVMs that are gone.
+    /// Methods without a name, and places without a line, of JVMs that are gone.
     methods_lost: u64,
+    lines_lost: u64,
 }
 
 impl JavaCode {
@@ -63,6 +65,7 @@ impl JavaCode {
     pub fn forget(&mut self, tgid: u32) {
         if let Some(jvm) = self.jvms.remove(&tgid) {
             self.methods_lost += jvm.methods.unnamed();
+            self.lines_lost += jvm.compiled.untold();
             self.maps.iter().for_each(|maps| maps.forget(tgid));
         }
     }
@@ -101,6 +104,7 @@ impl JavaCode {
     pub fn saw(&mut self, tgid: u32, frames: &[u64], time_ns: u64) {
         if let Some(jvm) = self.jvms.get_mut(&tgid) {
             jvm.methods.saw(frames, time_ns);
+            jvm.compiled.saw(frames);
         }
     }
 
@@ -116,7 +120,7 @@ impl JavaCode {
             if let Some(Err(reason)) = self.maps.as_ref().map(|maps| jvm.read_threads(maps)) {
                 self.notices.push(notice!(JAVA_LOCKS_UNREAD, pid = pid, reason = reason));
             }
-            let named = jvm.name_methods(modules);
+            let named = jvm.name_methods(modules).and_then(|()| jvm.tell_compiled(modules));
             if named.is_ok() && !at_end && !jvm.is_due(monotonic_ns()) {
                 continue;
             }
@@ -139,10 +143,12 @@ impl JavaCode {
     /// What was not told: name and count, zeros left out.
     pub fn losses(&self) -> impl Iterator<Item = (String, u64)> {
         let unnamed = self.jvms.values().map(|jvm| jvm.methods.unnamed()).sum::<u64>() + self.methods_lost;
+        let untold = self.jvms.values().map(|jvm| jvm.compiled.untold()).sum::<u64>() + self.lines_lost;
         let all = [
             (losses::JIT_MAPS_UNREADABLE, self.lost),
             (losses::JAVA_LOCKS_UNTOLD, self.locks_lost),
             (losses::JAVA_METHODS_UNNAMED, unnamed),
+            (losses::JAVA_LINES_UNTOLD, untold),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count))
     }

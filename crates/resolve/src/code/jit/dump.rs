@@ -1,11 +1,14 @@
 //! `jit-PID.dump`: a log of run-time code, with the time at which each piece came, moved, and where its lines are
 //! (linux/tools/perf/Documentation/jitdump-specification.txt). Every length is checked: the file is the profiled program's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use dwell_store::raw::wire::CODE_CALLS;
+
 use super::names::{readable, shown};
-use super::piece::{CodePiece, Line, end_of};
+use super::piece::{CodePiece, InlinedCalls, Line, end_of};
+use crate::code::function::Function;
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;
@@ -59,6 +62,8 @@ pub struct Dump {
     pending: Vec<Line>,
     /// Number of a piece and where it is in `codes`.
     indices: HashMap<u64, usize>,
+    /// By its start, where the latest piece is in `codes`.
+    latest: BTreeMap<u64, usize>,
     timeless: bool,
 }
 
@@ -120,6 +125,7 @@ impl Dump {
             CODE_LOAD => self.load(time_ns, body).is_some(),
             CODE_MOVE => self.moved(time_ns, body).is_some(),
             CODE_DEBUG_INFO => self.debug_info(body).is_some(),
+            CODE_CALLS => self.calls(body).is_some(),
             _ => true, // the log's end, unwinding information, and what later versions may tell
         }
     }
@@ -134,6 +140,7 @@ impl Dump {
         let lines = std::mem::take(&mut self.pending);
         let Some(end) = end_of(start, size) else { return Some(()) };
         self.indices.insert(index, self.codes.len());
+        self.latest.insert(start, self.codes.len());
         self.codes.push(CodePiece {
             start,
             end,
@@ -141,6 +148,7 @@ impl Dump {
             until_ns: u64::MAX,
             function: Arc::new(readable(&String::from_utf8_lossy(name))),
             lines: lines_within(lines, start, end),
+            calls: Vec::new(),
         });
         Some(())
     }
@@ -157,11 +165,31 @@ impl Dump {
             return Some(()); // of a piece that was never told
         };
         before.until_ns = time_ns;
-        let mut moved = before.clone();
+        // Only logs that Dwell writes tell what is inlined, and in these nothing moves.
+        let mut moved = CodePiece { calls: Vec::new(), ..before.clone() };
         let Some(end) = end_of(start, size) else { return Some(()) };
         (moved.start, moved.end, moved.from_ns, moved.until_ns) = (start, end, time_ns, u64::MAX);
         self.indices.insert(index, self.codes.len());
         self.codes.push(moved);
+        Some(())
+    }
+
+    /// What is inlined in a part of the latest piece of code there.
+    fn calls(&mut self, mut body: Reader<'_>) -> Option<()> {
+        let (start, end, count) = (body.u64()?, body.u64()?, body.u32()?);
+        let mut functions = Vec::new();
+        for _ in 0..count {
+            let line = body.u32()?;
+            let (name, file) = (body.name()?, body.name()?);
+            let [name, file] = [name, file].map(|text| shown(&String::from_utf8_lossy(text)));
+            functions.push(Function { name, file, line });
+        }
+        let latest = self.latest.range(..=start).next_back();
+        let piece = latest.and_then(|(_, at)| self.codes.get_mut(*at)).filter(|piece| start < end && end <= piece.end);
+        if let Some(piece) = piece {
+            let (start, end) = (start - piece.start, end - piece.start);
+            piece.calls.push(InlinedCalls { start, end, functions });
+        }
         Some(())
     }
 
@@ -266,6 +294,34 @@ pub(crate) mod tests {
         assert_eq!(lines, [(0, 3, "a.js"), (8, 4, "a.js")]);
         assert_eq!(dump.codes[1].function_at(0x2009).line, 4);
         assert!(Arc::ptr_eq(&dump.codes[0].lines, &dump.codes[1].lines), "a move costs no copy of the lines");
+    }
+
+    #[test]
+    fn parts_of_code_tell_what_is_inlined_there() {
+        let mut bytes = log();
+        let calls = |start: u64, end: u64, lines: &[(&str, u32)]| {
+            let function =
+                |(name, line): &(&str, u32)| [&line.to_le_bytes()[..], name.as_bytes(), b"\0app/Pool.java\0"].concat();
+            let functions: Vec<u8> = lines.iter().flat_map(function).collect();
+            [words(&[start, end]), (lines.len() as u32).to_le_bytes().to_vec(), functions].concat()
+        };
+        load(&mut bytes, 1, 0x1000, 0x40, "old");
+        load(&mut bytes, 2, 0x1000, 0x40, "app.Pool.take");
+        record(&mut bytes, CODE_CALLS, 3, &calls(0x1020, 0x1030, &[("app.Pool.take", 9), ("app.Pool.head", 4)]));
+        record(&mut bytes, CODE_CALLS, 3, &calls(0x1010, 0x1020, &[("app.Pool.take", 7)]));
+        for (start, end) in [(0x1030, 0x1041), (0x1030, 0x1030), (0x900, 0x910)] {
+            record(&mut bytes, CODE_CALLS, 3, &calls(start, end, &[("beyond", 1)]));
+        }
+        let mut dump = parse(&bytes, 100);
+        dump.codes.iter_mut().for_each(CodePiece::sort_calls);
+        let lines = |address| {
+            let functions = dump.codes[1].functions_at(address).into_iter();
+            functions.map(|function| (function.name, function.line)).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(0x1018), [("app.Pool.take".into(), 7)]);
+        assert_eq!(lines(0x102f), [("app.Pool.take".into(), 9), ("app.Pool.head".into(), 4)]);
+        assert_eq!(lines(0x1030), [("app.Pool.take".into(), 0)]);
+        assert_eq!(dump.codes[0].functions_at(0x1018)[0].name, "old");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl ToldCode {
     fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, room: &mut AnnouncedBudget) {
         let Some(end) = end_of(start, size).filter(|_| room.take_piece()) else { return };
         let (function, lines) = (Arc::new(function), Arc::default());
-        self.codes.push(CodePiece { start, end, from_ns, until_ns: u64::MAX, function, lines });
+        self.codes.push(CodePiece { start, end, from_ns, until_ns: u64::MAX, function, lines, calls: Vec::new() });
     }
 
     fn end(&mut self, at: Option<usize>, time_ns: u64) {
@@ -284,7 +284,7 @@ mod tests {
 
     fn at(jit: &Jit, address: u64, time_ns: u64) -> Option<Function> {
         let (_, place) = jit.find(&ThreadTable::default(), 0, address, time_ns)?;
-        jit.function_at(place)
+        jit.functions_at(place).pop()
     }
 
     fn method(id: u32, address: u64, name: &'static [u8]) -> Name<'static> {

@@ -19,7 +19,7 @@ fn line(line: &[u8]) -> Option<CodePiece> {
     let name = String::from_utf8_lossy(fields.next()?.trim_ascii());
     let end = end_of(start, size).filter(|_| !name.is_empty())?;
     let function = Arc::new(readable(&name));
-    Some(CodePiece { start, end, from_ns: 0, until_ns: u64::MAX, function, lines: Arc::default() })
+    Some(CodePiece { start, end, from_ns: 0, until_ns: u64::MAX, function, lines: Arc::default(), calls: Vec::new() })
 }
 
 fn hexadecimal(field: &[u8]) -> Option<u64> {

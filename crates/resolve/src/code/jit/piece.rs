@@ -21,6 +21,17 @@ pub struct Line {
     pub file: Arc<str>,
 }
 
+/// What a part of a piece of code is of.
+#[derive(Clone, Debug)]
+pub struct InlinedCalls {
+    /// From this distance from the piece's start on …
+    pub start: u64,
+    /// … to this one.
+    pub end: u64,
+    /// The function, then what is inlined into it, each with its line.
+    pub functions: Vec<Function>,
+}
+
 /// A piece of code: a method, a stub.
 #[derive(Clone, Debug)]
 pub struct CodePiece {
@@ -36,6 +47,8 @@ pub struct CodePiece {
     pub function: Arc<Function>,
     /// By offset.
     pub lines: Arc<[Line]>,
+    /// What is inlined where, as far as it was told; by offset, after [`Self::sort_calls`].
+    pub calls: Vec<InlinedCalls>,
 }
 
 impl CodePiece {
@@ -43,6 +56,19 @@ impl CodePiece {
     pub fn make_relative(&mut self, relative: &dyn Fn(u64) -> u64) {
         self.from_ns = relative(self.from_ns);
         self.until_ns = if self.until_ns == u64::MAX { u64::MAX } else { relative(self.until_ns) };
+    }
+
+    /// Makes what is inlined findable.
+    pub fn sort_calls(&mut self) {
+        self.calls.sort_by_key(|calls| calls.start);
+    }
+
+    /// The function at `address`, which lies in it, then what is inlined into it there.
+    pub fn functions_at(&self, address: u64) -> Vec<Function> {
+        let offset = address.saturating_sub(self.start);
+        let after = self.calls.partition_point(|calls| calls.start <= offset);
+        let calls = after.checked_sub(1).and_then(|last| self.calls.get(last)).filter(|calls| offset < calls.end);
+        calls.map_or_else(|| vec![self.function_at(address)], |calls| calls.functions.clone())
     }
 
     /// The function at `address`, which lies in it.

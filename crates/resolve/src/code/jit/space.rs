@@ -102,8 +102,9 @@ impl Jit {
             codes.iter().flat_map(|code| [code.start, code.end - 1, code.end]).take(1000).collect();
         let mut jit = Self::default();
         jit.add(0, 0, codes);
-        let named =
-            |address: &u64| jit.find(&ThreadTable::default(), 0, *address, 5).and_then(|(_, at)| jit.function_at(at));
+        let named = |address: &u64| {
+            jit.find(&ThreadTable::default(), 0, *address, 5).and_then(|(_, at)| jit.functions_at(at).pop())
+        };
         addresses.iter().filter_map(named).count()
     }
 
@@ -143,6 +144,7 @@ impl Jit {
         codes.retain(|code| code.from_ns < code.until_ns);
         codes.sort_by_key(|code| (code.start, code.from_ns));
         let number = self.tables.len();
+        codes.iter_mut().for_each(CodePiece::sort_calls);
         let mut table = Table { module, codes, reach: Vec::new(), bases: Vec::new(), interpreter: None };
         let mut reach = 0;
         for (index, code) in table.codes.iter().enumerate() {
@@ -187,13 +189,18 @@ impl Jit {
         self.tables.iter().any(|table| table.module == module)
     }
 
-    /// The function at an address that `find` gave.
-    pub fn function_at(&self, place: u64) -> Option<Function> {
+    /// The function at an address that `find` gave, then what is inlined into it there; none where nothing is known.
+    pub fn functions_at(&self, place: u64) -> Vec<Function> {
+        self.piece_at(place).map(|(code, address)| code.functions_at(address)).unwrap_or_default()
+    }
+
+    /// The piece of code at such an address, and where it is in memory.
+    fn piece_at(&self, place: u64) -> Option<(&CodePiece, u64)> {
         let after = self.space.partition_point(|&(base, ..)| base <= place);
         let &(base, table, index) = self.space.get(after.checked_sub(1)?)?;
         let code = self.tables.get(table)?.codes.get(index)?;
         let address = code.start.checked_add(place - base).filter(|&address| address < code.end)?;
-        Some(code.function_at(address))
+        Some((code, address))
     }
 }
 
@@ -259,7 +266,7 @@ mod tests {
     fn named(jit: &Jit, address: u64, time_ns: u64) -> Option<String> {
         let (module, place) = jit.find(&ThreadTable::default(), 0, address, time_ns)?;
         assert_eq!(module, 5);
-        Some(jit.function_at(place).expect("a function").name)
+        Some(jit.functions_at(place).pop().expect("a function").name)
     }
 
     #[test]
@@ -311,8 +318,8 @@ mod tests {
         let lives = ThreadTable::default();
         let (one, two) = (jit.find(&lives, 0, 0x1001, 0), jit.find(&lives, 1, 0x1001, 0));
         assert_eq!((one, two), (Some((5, 1)), Some((6, 0x21))));
-        assert_eq!(jit.function_at(0x21).map(|function| function.name).as_deref(), Some("two"));
-        assert_eq!(jit.function_at(0x40), None);
+        assert_eq!(jit.functions_at(0x21).pop().map(|function| function.name).as_deref(), Some("two"));
+        assert_eq!(jit.functions_at(0x40), []);
     }
 
     #[test]

@@ -1,0 +1,283 @@
+//! Which causes are told, and which comes first: why threads waited, and why they were ready and had no CPU.
+
+use std::cmp::Reverse;
+
+use dwell_model::{ObjectId, ObjectType};
+
+use crate::engine::fold::Fold;
+use crate::reports::advice::lock_of_most;
+use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
+use crate::stacks::idle::IdleWaits;
+use crate::study::explain::{Account, CauseKind, Contention, Explanation, Link, MeanwhileKind, NOTHING, RootCause};
+
+/// A sleep or a device that only the program's end waited for is told from this part of its time on.
+const END_SHARE: f64 = 0.1;
+/// What delays others for this part of a sleep that only the program's end waited for is told before that.
+const DELAYS_MEANWHILE: f64 = 0.3;
+/// Stays in run queues must have delayed somebody for so many times longer than other causes.
+const RUN_QUEUE_FACTOR: u64 = 5;
+/// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
+const LONGER_BY_LOCK: u64 = 2;
+/// From this part of the elapsed time on a lock's holder that a third thread keeps from its CPU is a cause of its own.
+const INVERTED_SHARE: f64 = 0.1;
+/// So many times longer than it runs is a thread in run queues that hardly ever has a CPU.
+const STARVED: u64 = 10;
+/// What a row tells.
+pub enum CauseRow<'e> {
+    /// Why threads waited.
+    Wait(&'e RootCause),
+    /// Why they were ready and had no CPU.
+    Queue(QueueRow<'e>),
+}
+
+/// Why threads were ready and had no CPU.
+pub struct QueueRow<'e> {
+    /// Who had the CPUs instead.
+    pub cause: QueueCause,
+    /// Time in run queues, by their account, ns.
+    pub ns: u64,
+    /// Waits for those who were there, where they have no rows of their own.
+    pub waits: Vec<&'e RootCause>,
+}
+
+/// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
+/// run queues delay everybody a little, on any machine.
+pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<CauseRow<'e>> {
+    let is_told = |root: &&RootCause| {
+        let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
+        let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
+        let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
+        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
+        let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
+        let is_for_outside = is_much(root.for_outside_ns());
+        // Where the recording ended, a wait goes on that usually ends.
+        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && ends_elsewhere(explanation, root);
+        (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
+    };
+    let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
+    let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
+    roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
+    let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
+    told.extend(queued(fold, explanation));
+    sort(explanation, &mut told);
+    told
+}
+
+/// Whether waits of the same role for the same thing have another cause, which explains more of them.
+fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let first = |root: &RootCause| root.chains.first().and_then(|(chain, _)| chain.first().copied());
+    let is_it = |other: &&RootCause| other.wait_ns > root.wait_ns && first(other) == first(root);
+    first(root).is_some() && explanation.causes.iter().any(|other| is_it(&other))
+}
+
+/// Whether two causes are one for a reader, though threads without work waited because of the one only.
+fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
+    (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
+}
+
+/// The cause by which waits are known that is what others did during waits whose end nobody saw.
+fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
+    let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
+    let others = root.meanwhile.as_ref().filter(|_| unseen)?;
+    let kind = match others.did {
+        MeanwhileKind::Slept => CauseKind::Slept,
+        MeanwhileKind::Asked => CauseKind::Network,
+        MeanwhileKind::Ran | MeanwhileKind::Polled(_) => CauseKind::Ran,
+    };
+    explanation.causes.iter().find(|cause| {
+        let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
+        is_it && delay_ns(cause) >= others.ns / 2
+    })
+}
+
+/// Time in which anybody was delayed by it, ns: nobody is by threads without work.
+pub fn delay_ns(root: &RootCause) -> u64 {
+    if root.cause.no_work { 0 } else { root.wall_ns }
+}
+
+/// Whether it is the time-out of a runtime's thread without work: by then others had something to do.
+fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let object = explanation.names.object(root.cause.label).unwrap_or(ObjectId::NONE);
+    let kind = fold.object_type(object);
+    matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Slept)
+        && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
+}
+
+/// What nobody who is recorded waited for, ns: the program's end did, or somebody outside.
+fn unseen_ns(root: &RootCause) -> u64 {
+    on_path_alone(root).max(root.for_outside_ns())
+}
+
+/// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,
+/// or a wait for an answer; or where it ran for most of it. The program's end waited for it, whoever was without work meanwhile.
+fn on_path_alone(root: &RootCause) -> u64 {
+    if root.cause.kind.is_pause() || root.is_awaited || root.ran_mostly { root.path_ns } else { 0 }
+}
+
+/// Who had the CPUs, where that is much: each with its part of the run queue's time.
+fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<CauseRow<'e>> {
+    let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
+    let least_ns = (OWN_QUEUE_SHARE * running_ns as f64) as u64;
+    let part = |cause: QueueCause| {
+        let ns = match cause.reason {
+            QueueReason::Quota => queue.quota_ns,
+            QueueReason::OtherPrograms => queue.others_ns,
+            _ if queue.own_ns < least_ns => 0,
+            QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector => queue.own_ns,
+        };
+        (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
+    };
+    queue_causes(fold, &explanation.run_queue).into_iter().filter_map(part).collect()
+}
+
+impl QueueRow<'_> {
+    /// Whether the program's own threads had the CPUs.
+    fn is_own(&self) -> bool {
+        matches!(self.cause.reason, QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector)
+    }
+}
+
+impl CauseRow<'_> {
+    /// The smaller, the earlier it is told: first what the program never got out of.
+    fn rank(&self, explanation: &Explanation<'_, '_>, delays: &[(u64, u64)]) -> Reverse<(bool, u64)> {
+        let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
+        // What others did meanwhile comes first where it is a cause of its own.
+        let behind = match self {
+            CauseRow::Wait(root) => {
+                cause_meanwhile(explanation, root).map(|other| other.wait_ns).or_else(|| beside_the_end(root, delays))
+            }
+            CauseRow::Queue(_) => None,
+        };
+        Reverse((is_deadlock, self.ns().min(behind.map_or(u64::MAX, |ns| ns.saturating_sub(1)))))
+    }
+
+    /// Waits that it explains, or time in run queues, ns.
+    pub fn ns(&self) -> u64 {
+        match self {
+            CauseRow::Wait(root) if root.cause.no_work => unseen_ns(root),
+            CauseRow::Wait(root) => root.wait_ns.max(unseen_ns(root)),
+            CauseRow::Queue(queue) => queue.ns,
+        }
+    }
+
+    /// The function that ran, where that is the cause, and in how much time it delayed anybody, ns.
+    pub fn ran(&self) -> Option<(String, u64)> {
+        match self {
+            CauseRow::Wait(root) if root.cause.kind == CauseKind::Ran => {
+                Some((root.function().to_owned(), delay_ns(root)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the program did it, and not what else the machine ran.
+    pub fn is_of_program(&self) -> bool {
+        match self {
+            CauseRow::Wait(root) => root.cause.kind != CauseKind::RunQueue || root.cause.behind != NOTHING,
+            CauseRow::Queue(queue) => queue.is_own(),
+        }
+    }
+}
+
+/// Puts waits for threads in run queues to the reason why these were there: for a reader that is one cause. A lock that makes them
+/// longer by far stays a cause of its own: who holds it and has no CPU keeps all others.
+pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) -> Vec<CauseRow<'e>> {
+    let (mut queues, mut rows, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for row in told {
+        match row {
+            CauseRow::Queue(queue) => queues.push(queue),
+            CauseRow::Wait(root) => rows.push(root),
+        }
+    }
+    for root in rows {
+        let is_own = root.cause.behind != NOTHING;
+        let reason = queues.iter_mut().find(|queue| root.cause.kind == CauseKind::RunQueue && queue.is_own() == is_own);
+        match reason {
+            Some(queue) if !is_by_lock(explanation, root, queue.ns) => queue.waits.push(root),
+            _ => rest.push(CauseRow::Wait(root)),
+        }
+    }
+    rest.extend(queues.into_iter().map(CauseRow::Queue));
+    sort(explanation, &mut rest);
+    rest
+}
+
+/// The largest first; of threads in run queues those that hold a lock, without which nobody would have noticed.
+fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
+    let is_holder = |row: &&CauseRow<'_>| match row {
+        CauseRow::Wait(root) => {
+            let is_holder = is_starved_holder(explanation, root) || is_inverted(explanation, root);
+            root.cause.kind == CauseKind::RunQueue && is_holder
+        }
+        CauseRow::Queue(_) => false,
+    };
+    let of_holders = rows.iter().filter(is_holder).map(CauseRow::ns).max();
+    let behind_holders = |queue_ns: u64| of_holders.map_or(queue_ns, |ns| queue_ns.min(ns.saturating_sub(1)));
+    let delay = |row: &CauseRow<'_>| match row {
+        CauseRow::Wait(root) => (!root.is_of_the_end()).then(|| (delay_ns(root), root.wait_ns)),
+        CauseRow::Queue(queue) if !queue.is_own() => None,
+        CauseRow::Queue(queue) => Some((explanation.run_queue.wall_ns, behind_holders(queue.ns))),
+    };
+    let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).collect();
+    rows.sort_by_cached_key(|row| match row {
+        CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.ns))),
+        _ => row.rank(explanation, &delays),
+    });
+}
+
+/// Of what delayed others for so much of the time that a program's end waited for a sleep, as `(delay, ns)`: how much explains most. That
+/// sleep may be how long the program was to run.
+fn beside_the_end(root: &RootCause, delays: &[(u64, u64)]) -> Option<u64> {
+    let is_sleep = matches!(root.cause.kind, CauseKind::Slept | CauseKind::TimedOut) && !root.is_awaited;
+    let is_much = |(delay, _): &&(u64, u64)| *delay as f64 >= DELAYS_MEANWHILE * root.path_ns as f64;
+    let beside = || delays.iter().filter(is_much).map(|(_, ns)| *ns).max();
+    (is_sleep && root.is_of_the_end() && !root.is_for_outside()).then(beside)?
+}
+
+/// Whether waits for threads in run queues, where all of these were for `queue_ns`, are because of a lock: it makes them longer by far,
+/// or its holder hardly ever has a CPU.
+fn is_by_lock(explanation: &Explanation<'_, '_>, root: &RootCause, queue_ns: u64) -> bool {
+    let is_longer = root.wait_ns >= LONGER_BY_LOCK * queue_ns && is_under_lock(explanation, root);
+    is_longer || is_starved_holder(explanation, root) || is_inverted(explanation, root)
+}
+
+/// Whether a lock's holder waits for a CPU that a thread has which is neither of the holder's role nor of those that wait for the lock: a
+/// third one keeps them from it, which has a higher priority than the holder, or is bound to its CPU as well.
+fn is_inverted(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let behind = root.cause.behind;
+    let is_waiter = |role: u32| root.chains.iter().any(|(chain, _)| chain.iter().any(|link| link.role == role));
+    let is_third = root.cause.kind == CauseKind::RunQueue && behind != NOTHING && behind != root.cause.role;
+    is_third
+        && !is_waiter(behind)
+        && !is_waiter(root.cause.role)
+        && root.wall_ns as f64 >= INVERTED_SHARE * explanation.elapsed_ns as f64
+        && is_under_lock(explanation, root)
+}
+
+/// Whether a lock's holder hardly ever has a CPU, as one of low priority beside others that compute.
+fn is_starved_holder(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let starves = |account: &Account| account.run_queue_ns / STARVED > account.running_ns;
+    root.wall_ns >= explanation.elapsed_ns / 2
+        && explanation.accounts.get(&root.cause.role).is_some_and(starves)
+        && is_under_lock(explanation, root)
+}
+
+/// Whether most of a cause's waits are for a lock.
+fn is_under_lock(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root));
+    lock.is_some_and(|link| explanation.names.contention(link.label, link.place) == Contention::Lock)
+}
+
+/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.
+pub fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
+    let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
+    if root.is_of_the_end() {
+        return chains;
+    }
+    let largest_ns = chains.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
+    let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
+        chain.first().is_some_and(|link| explanation.names.is_lock(link.label, link.place)) && 2 * ns >= largest_ns
+    };
+    chains.sort_by_key(|chain| !is_contended(chain));
+    chains
+}
