@@ -186,8 +186,8 @@ sentence_table! {
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
-    ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
-        "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
+    ADVICE_TIMED_OUT = "advice-timed-out", "Nobody ended the wait before its time-out. If that is a timer (a delay, a clock, a retry), look for what set it; else find out why nobody answered, and ask again sooner.",
+        "タイムアウトまで誰も待機を終わらせませんでした。タイマー (遅延、クロック、再試行) であれば、それを設定した場所を探してください。そうでなければ、応答がない理由を調べ、より早く再試行してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",
         "タイムアウトまで誰も待機を終わらせませんでした。必要なときにスレッドを起こすか、タイムアウトを短くしてください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",

@@ -115,6 +115,8 @@ const PATTERNS: &[Pattern] = &[
             "sigsuspend*",
         ],
     },
+    // Loops whose descriptors a thread of the library watches, and media that is played by a clock.
+    Pattern { types: &[], place: StackPlace::Anywhere, functions: &["Tcl_WaitForEvent", "gst_clock_id_wait*"] },
     // Timer threads.
     Pattern {
         types: &[T::Sleep, T::Timer, T::ConditionVariable, T::Signal],

@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +57,10 @@ func clerk() {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		// A goroutine of the library waits for signals, in a call, from now on.
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	var done sync.WaitGroup
 	until := time.Now().Add(2500 * time.Millisecond)
 	go clerk()

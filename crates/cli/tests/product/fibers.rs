@@ -186,7 +186,7 @@ fn position_independent() -> Result<()> {
 fn attached() -> Result<()> {
     let folder = TempDir::new()?;
     let program = build(folder.path(), &[])?;
-    let running = Running::start(&mut Command::new(program))?;
+    let running = Running::start(Command::new(program).arg("signals"))?;
     let threads = format!("/proc/{}/task", running.pid());
     wait_for("threads of Go", || (std::fs::read_dir(&threads).ok()?.count() > 2).then_some(()))?;
     let results = TempDir::new()?;
@@ -196,12 +196,16 @@ fn attached() -> Result<()> {
     ensure!(output.status.success(), "{}", output.stderr);
     let recording = Recording::in_folder(results, output)?;
     running.finish_within(Duration::from_secs(30))?;
-    let book = recording.rows(&["fibers"])?.into_iter().find(|row| text(row, "name") == "main.book");
-    let book = book.context("no main.book")?;
-    let lived = number(&book, "running_ns")? + number(&book, "ready_ns")? + number(&book, "waiting_ns")?;
+    let fibers = recording.rows(&["fibers"])?;
+    let of = |name: &str| fibers.iter().find(|row| text(row, "name") == name).with_context(|| format!("no {name}"));
+    let book = of("main.book")?;
+    let lived = number(book, "running_ns")? + number(book, "ready_ns")? + number(book, "waiting_ns")?;
     let elapsed = number(&recording.report(&["summary"])?, "elapsed_ns")?;
     // They were there before, and are still there.
     ensure!((lived / elapsed - 4.0).abs() < 0.01, "four live {lived} ns in {elapsed} ns");
+    // Whose thread waits from the begin to the end is in its call, though that thread's stack is not known.
+    let (signals, ran) = (of("os/signal.loop")?, "running_ns");
+    ensure!(number(signals, ran)? < 0.1 * number(signals, "waiting_ns")?, "{signals}");
     explains(&recording, LOCK)
 }
 

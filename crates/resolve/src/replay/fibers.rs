@@ -249,15 +249,18 @@ impl Maker<'_> {
 
     /// What its thread waited for is what it waits for, if the thread was in its call.
     fn is_in_call(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
-        self.stand_at(stay.record.user_stack);
+        let stand = self.stand_at(stay.record.user_stack);
         let thread = self.thread_of(stay);
-        let row = self.row_at(thread, stay.seen_ns).filter(|&row| self.is_of_call(row, stay.record.user_stack));
+        let row = self.row_at(thread, stay.seen_ns);
+        let row = row.filter(|&row| self.is_of_call(row, stay.record.user_stack) || self.waits_throughout(row, stay));
         let Some(row) = row else { return self.runs(fiber, thread, stay) };
         let rows = self.threads.off_cpu;
+        let has_stack = rows.stack[row].get().is_some_and(|number| self.replay.stacks.keys()[number].user != 0);
+        let stack = if has_stack { rows.stack[row] } else { stand };
         let is_waiting = stay.seen_ns < rows.start_ns[row] + rows.wait_ns[row];
         let length = stay.to - stay.from;
         if !is_waiting {
-            let off = off_row(fiber, stay.from, Reason::Preempted, rows.stack[row]);
+            let off = off_row(fiber, stay.from, Reason::Preempted, stack);
             self.made.off_cpu.push(RawOffCpuRow { runnable_ns: length, ..off });
             return;
         }
@@ -270,8 +273,14 @@ impl Maker<'_> {
                 WakerKind::Thread => WakerKind::Unknown.code(), // which fiber it ran is not known
                 kind => kind.code(),
             },
-            ..off_row(fiber, stay.from, Reason::from_code(rows.reason[row]), rows.stack[row])
+            ..off_row(fiber, stay.from, Reason::from_code(rows.reason[row]), stack)
         });
+    }
+
+    /// Whether a thread waits in an interval from a stay's begin to its end: then nothing of what has it runs, whatever the stacks say.
+    fn waits_throughout(&self, row: usize, stay: &Stay<'_>) -> bool {
+        let rows = self.threads.off_cpu;
+        rows.start_ns[row] <= stay.from && stay.to <= rows.start_ns[row] + rows.wait_ns[row]
     }
 
     /// Whether the thread was in the fiber's call in an interval of its own: the stacks begin with the same frame, below which the fiber's

@@ -182,7 +182,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-queued-others": "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。",
   "advice-lock-timed-out": "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。",
   "advice-loop-timer": "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。",
-  "advice-timed-out": "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。",
+  "advice-timed-out": "タイムアウトまで誰も待機を終わらせませんでした。タイマー (遅延、クロック、再試行) であれば、それを設定した場所を探してください。そうでなければ、応答がない理由を調べ、より早く再試行してください。",
   "advice-end-timed-out": "タイムアウトまで誰も待機を終わらせませんでした。必要なときにスレッドを起こすか、タイムアウトを短くしてください。",
   "advice-timed-out-expected": "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。",
   "advice-outside": "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。",

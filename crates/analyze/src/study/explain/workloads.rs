@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_model::ObjectType;
-use dwell_store::Trace;
+use dwell_model::{ObjectType, Outcome};
+use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
 use crate::study::explain::roles::is_first_of_process;
@@ -15,6 +15,9 @@ use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
 const MOSTLY: f64 = 0.5;
 /// And from which on they always have.
 const ALWAYS: f64 = 0.9;
+
+/// So often must another process give a first thread something to do, if that does not pace itself: a helper that a server asks.
+const ASKED: u32 = 8;
 
 /// The part of its life in which each role that was there at the begin did not wait for others to give it something.
 pub struct Workloads {
@@ -43,18 +46,26 @@ impl Workloads {
         };
         let sleeps: Vec<bool> = events.keys.iter().map(|key| is_sleep(object_type(trace, key.object()))).collect();
         let for_others: Vec<bool> = (0..events.keys.len()).map(|key| waits_for_others(key as u32)).collect();
+        let by_another = |key: &EventKey| {
+            let process = |thread: usize| trace.threads.process.get(thread).copied();
+            let (own, waker) = (key.thread().get().and_then(process), key.waker().get().and_then(process));
+            waker.is_some() && waker != own && Outcome::from_code(key.outcome()) == Outcome::Woken
+        };
+        let by_another_process: Vec<bool> =
+            events.keys.iter().zip(&for_others).map(|(key, for_others)| *for_others && by_another(key)).collect();
         for &thread in &were_there {
             let life = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
-            let (mut without_work, mut slept) = (0, 0);
+            let (mut without_work, mut slept, mut questions) = (0, 0, 0);
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
                 without_work += if for_others[key as usize] { times.wait_ns } else { 0 };
                 slept += if sleeps[key as usize] { times.wait_ns } else { 0 };
+                questions += u32::from(by_another_process[key as usize]);
             });
             of_thread.insert(thread, share((life, without_work)));
             let of_role = lives.entry(role_of(thread)).or_default();
             *of_role = (of_role.0 + life, of_role.1 + without_work);
             let of_first = first_lives.entry(role_of(thread)).or_insert((0, 0, true));
-            let is_first = of_first.2 && is_first_of_process(trace, thread);
+            let is_first = of_first.2 && is_first_of_process(trace, thread) && questions < ASKED;
             *of_first = (of_first.0 + life, of_first.1 + without_work + slept, is_first);
         }
         first_lives.retain(|_, (.., are_first)| *are_first);
