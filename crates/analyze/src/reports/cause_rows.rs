@@ -8,7 +8,9 @@ use crate::engine::fold::Fold;
 use crate::reports::advice::lock_of_most;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::stacks::idle::IdleWaits;
-use crate::study::explain::{Account, CauseKind, Contention, Explanation, Link, MeanwhileKind, NOTHING, RootCause};
+use crate::study::explain::{
+    Account, CauseKind, Contention, Explanation, Link, MeanwhileKind, NOTHING, RootCause, RunQueue,
+};
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
 const END_SHARE: f64 = 0.1;
@@ -18,6 +20,8 @@ const DELAYS_MEANWHILE: f64 = 0.3;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
+/// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
+const OWN_MOSTLY: f64 = 0.8;
 /// From this part of the elapsed time on a lock's holder that a third thread keeps from its CPU is a cause of its own.
 const INVERTED_SHARE: f64 = 0.1;
 /// So many times longer than it runs is a thread in run queues that hardly ever has a CPU.
@@ -189,8 +193,10 @@ pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e
             CauseRow::Wait(root) => rows.push(root),
         }
     }
+    let RunQueue { own_ns, all_ns, .. } = explanation.run_queue;
     for root in rows {
-        let is_own = root.cause.behind != NOTHING;
+        // Who had the CPU at a time may not be known of each, where nearly always it was one of the program's.
+        let is_own = root.cause.behind != NOTHING || own_ns as f64 >= OWN_MOSTLY * all_ns as f64;
         let reason = queues.iter_mut().find(|queue| root.cause.kind == CauseKind::RunQueue && queue.is_own() == is_own);
         match reason {
             Some(queue) if !is_by_lock(explanation, root, queue.ns) => queue.waits.push(root),

@@ -1,9 +1,9 @@
 //! Why threads were ready and had no CPU, where that is much: a quota, other programs, or the program's own threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{Reason, StackId};
-use dwell_store::{QuotaUse, Rival};
+use dwell_store::{QuotaUse, Rival, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
@@ -88,10 +88,15 @@ const COLLECTED_SHARE: f64 = 0.5;
 const KEPT_SHARE: f64 = 0.5;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
+/// The CPU of a row that did not run again.
+const NO_CPU: u16 = u16::MAX;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
 const SPREAD_NS: u64 = 500_000_000;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
+/// So many times longer than they run must threads queue behind one another, if that is too many of them though a CPU is idle: those that
+/// yield in turn stay where they are.
+const CROWDED: f64 = 4.0;
 /// The same with what other programs used: where a CPU was idle meanwhile, threads that wake one another queued behind the waker.
 const ALL_BUSY_SHARE: f64 = 0.6;
 
@@ -99,7 +104,7 @@ const ALL_BUSY_SHARE: f64 = 0.6;
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
     let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
     let others = if quota.is_some() { None } else { cpus_taken(fold) };
-    quota.into_iter().chain(others).chain(oversubscription(fold)).collect()
+    quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns)).collect()
 }
 
 /// Other programs had the CPUs.
@@ -174,8 +179,8 @@ fn needed(fold: &Fold<'_>, quota: &QuotaUse) -> Option<Sentence> {
     (wanted > has).then(|| say!(CPU_QUOTA_NEEDED, cpus = Word::Real(wanted, 1), has = Word::Real(has, 2)))
 }
 
-/// More threads have work than there are CPUs.
-fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
+/// More threads have work than there are CPUs: they were in run queues for `own_ns` while others of the program had the CPUs.
+fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let cpu_ns = fold.shown().cpu_ns();
     // New threads that queue for their first CPU are churn.
     let started = |site: &Site| site.key.reason != Some(Reason::Starting);
@@ -192,7 +197,7 @@ fn oversubscription(fold: &Fold<'_>) -> Option<QueueCause> {
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
-        && (are_busy || kept_to.is_some());
+        && (are_busy || kept_to.is_some() || own_ns as f64 >= CROWDED * cpu_ns as f64);
     if cpu_ns == 0 || !enough {
         return None;
     }
@@ -240,8 +245,22 @@ fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
     let rows = (0..trace.threads.tid.len()).flat_map(|thread| samples.of(thread));
     rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
     let all: usize = of_cpu.values().sum();
-    let used = of_cpu.values().filter(|count| **count as f64 >= STRAY_SHARE * all as f64).count();
-    (used > 0).then_some(used as u32)
+    let is_much = |count: usize| count as f64 >= STRAY_SHARE * all as f64;
+    let used: BTreeSet<u16> = of_cpu.into_iter().filter(|(_, count)| is_much(*count)).map(|(cpu, _)| cpu).collect();
+    let runs = |thread: &usize| is_much(samples.of(*thread).len());
+    let is_bound = !(0..trace.threads.tid.len()).filter(runs).any(|thread| strays(trace, thread, &used));
+    (!used.is_empty() && is_bound).then_some(used.len() as u32)
+}
+
+/// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.
+fn strays(trace: &Trace, thread: usize, used: &BTreeSet<u16>) -> bool {
+    let rows = &trace.events().off_cpu;
+    let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
+    let is_late = |row: usize| rows.start_ns(row) > start.midpoint(end.max(start));
+    rows.of(thread)
+        .rev()
+        .take_while(|row| is_late(*row))
+        .any(|row| rows.cpu(row) != NO_CPU && !used.contains(&rows.cpu(row)))
 }
 
 /// Time of a histogram over numbers of threads in which there were more than `count`, ns.
@@ -262,8 +281,6 @@ fn elapsed_share(fold: &Fold<'_>, ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dwell_store::Trace;
-
     use super::*;
     use crate::question::query::Query;
     use crate::test_support::trace_dsl::{CELL, build};

@@ -445,9 +445,12 @@ impl<'n, 't> Classes<'n, 't> {
             && !receives_from_queue(self.trace, key.stack())
     }
 
-    /// Whether `worker` is one of the same process whose role was never without work, in a recording of what ran before.
+    /// Whether `worker` is one of the same process, or a helper in another one, whose role was never without work, in a recording of what
+    /// ran before.
     fn is_overloaded(&self, thread: usize, worker: usize) -> bool {
-        self.are_of_one_process(thread, worker) && self.dialogues.workloads().is_overloaded((self.role_of)(worker))
+        let workloads = self.dialogues.workloads();
+        (self.are_of_one_process(thread, worker) || workloads.is_helper(worker))
+            && workloads.is_overloaded((self.role_of)(worker))
     }
 
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {

@@ -288,6 +288,10 @@ impl<'n> Dialogues<'n> {
         // producer or a ticker, if it does not look after all of the program's threads in one loop.
         let gives = in_loop || self.roles_asked.contains_key(&(own, role));
         let asks = || self.workloads.asks(thread, own, role).filter(|asks| !asks || gives);
+        // Of a helper and its server nobody saw which one started the other.
+        if self.workloads.has_helpers(role) || self.workloads.has_helpers(own) {
+            return asks().unwrap_or(spoke_first);
+        }
         self.connected_first(thread, role).or_else(asks).unwrap_or(spoke_first)
     }
 

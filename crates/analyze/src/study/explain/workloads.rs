@@ -2,7 +2,7 @@
 //! saw who spoke first. Who waits for others that always have something to do waits for them; who waits for others that wait
 //! themselves has nothing to do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::{EventKey, Trace};
@@ -26,6 +26,10 @@ pub struct Workloads {
     of_first_threads: HashMap<RoleId, f64>,
     /// The same of each thread that began with the recording or before.
     of_thread: BTreeMap<usize, f64>,
+    /// First threads of processes to which threads of others gave something to do.
+    helpers: HashSet<usize>,
+    /// And their roles.
+    helper_roles: HashSet<RoleId>,
 }
 
 impl Workloads {
@@ -36,7 +40,7 @@ impl Workloads {
         let attached = manifest.command.is_empty() && !manifest.source.is_empty();
         let was_there = |thread: &usize| attached && threads.start_ns[*thread] == 0;
         let were_there: Vec<usize> = (0..threads.tid.len()).filter(was_there).collect();
-        let mut of_thread = BTreeMap::new();
+        let (mut of_thread, mut helpers) = (BTreeMap::new(), HashSet::new());
         let mut lives: HashMap<RoleId, (u64, u64)> = HashMap::new();
         let mut first_lives: HashMap<RoleId, (u64, u64, bool)> = HashMap::new();
         let events = trace.events();
@@ -65,7 +69,9 @@ impl Workloads {
             let of_role = lives.entry(role_of(thread)).or_default();
             *of_role = (of_role.0 + life, of_role.1 + without_work);
             let of_first = first_lives.entry(role_of(thread)).or_insert((0, 0, true));
-            let is_first = of_first.2 && is_first_of_process(trace, thread) && questions < ASKED;
+            let is_helper = is_first_of_process(trace, thread) && questions >= ASKED;
+            helpers.extend(is_helper.then_some(thread));
+            let is_first = of_first.2 && is_first_of_process(trace, thread) && !is_helper;
             *of_first = (of_first.0 + life, of_first.1 + without_work + slept, is_first);
         }
         first_lives.retain(|_, (.., are_first)| *are_first);
@@ -74,12 +80,24 @@ impl Workloads {
             of_role: lives.into_iter().map(|(role, times)| (role, share(times))).collect(),
             of_first_threads: of_first_threads.collect(),
             of_thread,
+            helper_roles: helpers.iter().map(|thread| role_of(*thread)).collect(),
+            helpers,
         }
     }
 
     /// Whether the role, which was there, always has work.
     pub fn is_overloaded(&self, role: RoleId) -> bool {
         self.of_role.get(&role).is_some_and(|share| *share >= ALWAYS)
+    }
+
+    /// Whether a process has the thread as its first one, and threads of others gave it something to do: it does not pace itself.
+    pub fn is_helper(&self, thread: usize) -> bool {
+        self.helpers.contains(&thread)
+    }
+
+    /// Whether such threads have the role.
+    pub fn has_helpers(&self, role: RoleId) -> bool {
+        self.helper_roles.contains(&role)
     }
 
     /// Whether the thread began with the recording or before.
@@ -111,6 +129,9 @@ fn share((life_ns, without_work_ns): (u64, u64)) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use dwell_model::ProcessId;
+    use dwell_store::tables::ProcessRow;
+
     use super::*;
     use crate::test_support::trace_dsl::trace;
 
@@ -130,5 +151,25 @@ mod tests {
         trace.processes.pid[0] = 0;
         trace.threads.start_ns[1] = 5;
         assert_eq!(Workloads::new(&trace, &role_of).asks(0, 0, 1), None, "it came later");
+    }
+
+    #[test]
+    fn a_helper_that_a_server_asks_does_not_pace_itself() {
+        let asks = |questions: usize| {
+            let mut trace =
+                trace(&format!("loop: {} \nhelper: {}", "1eee".repeat(questions), "nsss".repeat(questions)));
+            let other = trace.processes.pid.len();
+            let row = ProcessRow { pid: trace.threads.tid[1], ..trace.processes.row(0).unwrap() };
+            trace.processes.push(row);
+            trace.threads.process[1] = ProcessId::new(other);
+            trace.threads.start_ns.fill(0);
+            trace.manifest.source = "bpf".into();
+            trace.manifest.command.clear();
+            trace.tables_changed();
+            let workloads = Workloads::new(&trace, &|thread| thread as RoleId);
+            (workloads.is_helper(1), workloads.asks(0, 0, 1))
+        };
+        assert_eq!(asks(20), (true, Some(true)));
+        assert_eq!(asks(4), (false, Some(false)), "it may be anything that sleeps");
     }
 }

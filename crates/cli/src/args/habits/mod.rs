@@ -17,6 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use clap::Command;
+use dwell_store::{Folder, ResultFolder};
 
 pub use self::nearest::NearestCommand;
 use self::options::{
@@ -69,6 +70,7 @@ pub fn meant(words: Vec<OsString>, dwell: &Command) -> MeantCommand {
         _ => match peers::of_command(&words[1..]) {
             Some(row) => MeantCommand::Other(row),
             None if is_program(&words[1]) => habits.recording(&[], &words[1..]),
+            None if is_result(&words[1]) => habits.reading(&["report", "summary"], &[], &words[1..]),
             None => MeantCommand::Own(words),
         },
     }
@@ -82,6 +84,15 @@ pub fn is_program(word: &OsStr) -> bool {
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| runs(&folder.join(word)))
+}
+
+/// Whether it is a result's folder.
+fn is_result(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    path.parent().zip(path.file_name().and_then(OsStr::to_str)).is_some_and(|(parent, name)| {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        Folder::open(parent).is_ok_and(|parent| ResultFolder::is_meant(&parent, name))
+    })
 }
 
 /// The analysis that `word` is a misspelling of, of Dwell's or VTune's.

@@ -196,3 +196,14 @@ fn with_table(page: &str, tool: &PeerTool) -> String {
     let end = if rest.is_empty() { String::new() } else { format!("\n{rest}") };
     format!("{before}{head}{rows}{end}")
 }
+
+#[test]
+fn a_results_folder_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("r007th");
+    fs::create_dir(&result).unwrap();
+    let line = format!("dwell {}", result.display());
+    assert_eq!(told(&line).1, Vec::<String>::new(), "it is none");
+    fs::write(result.join("manifest.json"), "{}").unwrap();
+    assert_eq!(told(&line).0, format!("dwell report summary {}", result.display()));
+}
