@@ -1,6 +1,7 @@
 //! Which causes are told, and which comes first: why threads waited, and why they were ready and had no CPU.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use dwell_model::{ObjectId, ObjectType};
 
@@ -9,7 +10,7 @@ use crate::reports::advice::lock_of_most;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, Link, MeanwhileKind, NOTHING, RootCause, RunQueue,
+    Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause, RunQueue,
 };
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
@@ -20,6 +21,8 @@ const DELAYS_MEANWHILE: f64 = 0.3;
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
+/// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
+const WORKS_BESIDE: f64 = 0.3;
 /// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
 const OWN_MOSTLY: f64 = 0.8;
 /// From this part of the elapsed time on a lock's holder that a third thread keeps from its CPU is a cause of its own.
@@ -225,10 +228,52 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
         CauseRow::Queue(queue) => Some((explanation.run_queue.wall_ns, behind_holders(queue.ns))),
     };
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).collect();
+    let of_locks = by_lock(explanation, rows);
     rows.sort_by_cached_key(|row| match row {
         CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.ns))),
+        CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {
+            Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
+        }
         _ => row.rank(explanation, &delays),
     });
+}
+
+/// What holders of each lock did, but for waiting for a CPU: all waits because of that, and those because of the largest part, ns.
+fn by_lock(explanation: &Explanation<'_, '_>, rows: &[CauseRow<'_>]) -> HashMap<LabelId, (u64, u64)> {
+    let mut of_locks: HashMap<LabelId, (u64, u64)> = HashMap::new();
+    for row in rows {
+        let CauseRow::Wait(root) = row else { continue };
+        if root.cause.kind == CauseKind::RunQueue || root.is_of_the_end() {
+            continue;
+        }
+        if let Some(lock) = lock_of(explanation, root) {
+            let (all, most) = of_locks.entry(lock).or_default();
+            *all = all.saturating_add(root.wait_ns);
+            *most = root.wait_ns.max(*most);
+        }
+    }
+    of_locks
+}
+
+/// Of a lock's holder that waits for a CPU on a busy machine, and does a lot besides: how much waits because of the largest part of that,
+/// ns. What it does tells more: without it nobody would wait.
+fn beside_its_work(
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    of_locks: &HashMap<LabelId, (u64, u64)>,
+) -> Option<u64> {
+    let is_for_others = root.cause.kind == CauseKind::RunQueue && root.cause.behind == NOTHING;
+    if !is_for_others || is_starved_holder(explanation, root) {
+        return None;
+    }
+    let (all, most) = of_locks.get(&lock_of(explanation, root)?)?;
+    (*all as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(*most)
+}
+
+/// The lock that most waits because of a cause are for.
+fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelId> {
+    let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root))?;
+    (explanation.names.contention(lock.label, lock.place) == Contention::Lock).then_some(lock.label)
 }
 
 /// Of what delayed others for so much of the time that a program's end waited for a sleep, as `(delay, ns)`: how much explains most. That
@@ -270,8 +315,7 @@ fn is_starved_holder(explanation: &Explanation<'_, '_>, root: &RootCause) -> boo
 
 /// Whether most of a cause's waits are for a lock.
 fn is_under_lock(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
-    let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root));
-    lock.is_some_and(|link| explanation.names.contention(link.label, link.place) == Contention::Lock)
+    lock_of(explanation, root).is_some()
 }
 
 /// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.

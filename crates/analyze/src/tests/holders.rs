@@ -89,3 +89,17 @@ fn a_lock_of_unknown_kind_needs_an_owner_to_accuse_the_sleeper() {
     trace.tables_changed();
     assert_eq!(held(&trace), cells_of(&[("f1", 2), ("holder-waiting", 2)]));
 }
+
+/// A lock's holder computes, and has no CPU in between.
+#[test]
+fn what_a_holder_does_comes_before_its_waits_for_a_cpu() {
+    let first = |holder: &str| {
+        let view = of(Report::Explain, &trace(&format!("a: #mmmmmmmm#\nb: {holder}")), &Query::default());
+        match column(&view, "cause").first() {
+            Some(Value::Prose(cause)) => cause.to_string(),
+            _ => String::new(),
+        }
+    };
+    assert!(first("#222----2#").starts_with("b ran f2"), "{}", first("#222----2#"));
+    assert!(first("#-------2#").starts_with("b was in the run queue"), "it hardly ran: {}", first("#-------2#"));
+}
