@@ -16,6 +16,8 @@ const SOMETIMES_IDLE: f64 = 0.5;
 
 /// Part of their lives from which on threads are kept at one place all the time.
 const ALWAYS_KEPT: f64 = 0.8;
+/// The same where they are never without work.
+const MOSTLY_KEPT: f64 = 0.5;
 
 /// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
 const THREADS_PER_LIFE: f64 = 2.0;
@@ -231,6 +233,12 @@ fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {
         return say!(ADVICE_SLEPT);
     }
+    let idle = |account: &Account| account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    let are_free =
+        explanation.accounts.get(&root.cause.role).is_some_and(|it| it.threads > 1 && idle(it) >= SOMETIMES_IDLE);
+    if root.is_for_outside() && are_free {
+        return say!(ADVICE_SLEPT_FOR_OUTSIDE, who = explanation.names.role(root.cause.role));
+    }
     busy_for_outside(explanation, root).unwrap_or_else(|| say!(ADVICE_SLEPT_MEANWHILE))
 }
 
@@ -272,7 +280,9 @@ fn few_for_outside(
     }
     let (threads, share) = kept_at(fold.trace, names, (role, root.cause.label), &root.at)?;
     let sentence = say!(ADVICE_POOL_OUTSIDE, threads = threads, who = names.role(role), share = Word::Share(share));
-    (share >= ALWAYS_KEPT).then_some(sentence)
+    let account = explanation.accounts.get(&role);
+    let never_idle = account.is_some_and(|it| (it.idle_ns as f64) < ALWAYS_BUSY * it.life_ns as f64);
+    (share >= ALWAYS_KEPT || (never_idle && share >= MOSTLY_KEPT)).then_some(sentence)
 }
 
 /// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.

@@ -118,6 +118,9 @@ sentence_table! {
     ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
         "Others wait meanwhile: sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
         "その間、他のスレッドが待っています。スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
+    ADVICE_SLEPT_FOR_OUTSIDE = "advice-slept-for-outside",
+        "Whoever asks waits as long, though other threads of {who} are free: sleep for less, or let it be woken when there is something to do.",
+        "{who} の他のスレッドは空いていますが、要求した側は同じだけ待ちます。スリープを短くするか、仕事ができたときに起床させてください。";
     ADVICE_HEAP_LOCK = "advice-heap-lock",
         "All threads share one heap of malloc: allocate less where they run side by side (keep and reuse memory), allow more arenas (MALLOC_ARENA_MAX), or use an allocator with a cache for each thread (jemalloc, mimalloc, tcmalloc).",
         "すべてのスレッドが malloc の 1 つのヒープを共有しています。並行する処理での割り当てを減らす (再利用)、アリーナを増やす (MALLOC_ARENA_MAX)、またはスレッドごとのキャッシュを持つアロケーター (jemalloc、mimalloc、tcmalloc) を使ってください。";

@@ -163,6 +163,9 @@ sentence_table! {
     NOT_HELD_UP = "not-held-up",
         "No thread was held up by another for long: waits on others {demand} (a cause is told that delays anybody for {least} or more), run queue {queue}.",
         "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} ({least} 以上、誰かを遅らせた原因を示します)、実行キュー {queue}。";
+    RAN_ALL_THE_TIME = "ran-all-the-time",
+        "{who} ran for {ran} of {elapsed}[, mostly {place}]: whatever needs it waits for that, though other CPUs may be idle.",
+        "{who} は {elapsed} のうち {ran} の間[、主に {place} で]実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
     CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause explains|causes explain} {wait} more: dwell report explain.",
         "さらに小さい {causes} 個の原因が {wait} の待機を説明します: dwell report explain。";
     PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",
