@@ -10,6 +10,7 @@
 #include "loopback.bpf.h"
 
 #define HEARD_SOCKETS 4096
+#define FUSE_DEVICE   (10 << 20 | 229) /* /dev/fuse: major and minor number (include/linux/miscdevice.h) */
 
 /* By an accepted socket: the bytes that had come over it when its owner sent last. */
 struct {
@@ -40,6 +41,9 @@ static __always_inline u8 sender_context(struct task_struct *current, s32 syscal
 	if (syscall < 0 || !current->mm || syscall_class(syscall) != CALL_FD)
 		return WAKER_TASK;
 	file = file_of(current, regs->di);
+	/* A file system in user space answers by its device. */
+	if (file && file_type(file) == S_IFCHR && BPF_CORE_READ(file, f_inode, i_rdev) == FUSE_DEVICE)
+		return WAKER_ANSWER;
 	if (!file || file_type(file) != S_IFSOCK)
 		return WAKER_TASK;
 	sk = sock_of(file);

@@ -147,6 +147,7 @@ struct super_block {
 struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
+	u32 i_rdev;
 	struct super_block *i_sb;
 };
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::first_causes::{attached, expect_first};
 use crate::harness::Case;
 use crate::python::some_interpreter;
-use crate::recording::{Recording, needs_recording, text};
+use crate::recording::{Recording, needs_program, needs_recording, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("attached::futures", futures),
         Case::new("attached::script", script),
         Case::new("attached::blocked_loop", blocked_loop),
+        Case::new("attached::file_system", file_system),
     ]
 }
 
@@ -161,4 +162,52 @@ fn blocked_loop() -> Result<()> {
     let slow_clients = CLIENTS.replace("connection.recv(1)", "connection.recv(1); time.sleep(0.01)");
     let recording = beside(&[("clients.py", &slow_clients), ("server.py", BLOCKED)], &["clients.py"])?;
     expect_first(&recording, "running", 0.6, &["sum_up", "outside the recording"])
+}
+
+/// A file system in user space with one file, from which each read takes 100 ms (include/uapi/linux/fuse.h).
+const FILE_SYSTEM: &str = "
+import ctypes, struct
+folder = sys.argv[1] + '/mounted'; os.mkdir(folder)
+device = os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={device},rootmode=40000,user_id=0,group_id=0'.encode()
+if ctypes.CDLL(None).mount(b'slow', folder.encode(), b'fuse', 0, options): sys.exit('it cannot be mounted')
+put('file', 1)
+LOOKUP, GETATTR, OPEN, READ, RELEASE, FLUSH, INIT = 1, 3, 14, 15, 18, 25, 26
+def attributes(node):
+    mode = 0o40755 if node == 1 else 0o100444
+    return struct.pack('6Q10I', node, 0 if node == 1 else 400, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 512, 0)
+while True:
+    question = os.read(device, 1 << 20)
+    _, operation, number, node = struct.unpack_from('IIQQ', question)
+    answer, error = b'', 0
+    if operation == INIT: answer = struct.pack('4I2H2I36x', 7, 31, 65536, 0, 1, 1, 65536, 1)
+    elif operation == LOOKUP: answer = struct.pack('4Q2I', 2, 0, 60, 60, 0, 0) + attributes(2)
+    elif operation == GETATTR: answer = struct.pack('Q2I', 60, 0, 0) + attributes(node)
+    elif operation == OPEN: answer = struct.pack('Q2I', 1, 1, 0) # FOPEN_DIRECT_IO
+    elif operation == READ:
+        time.sleep(0.1)
+        answer = b'x' * max(0, min(100, 400 - struct.unpack_from('Q', question, 48)[0]))
+    elif operation in (2, 36, 42): continue # which have no answer
+    elif operation not in (RELEASE, FLUSH): error = -38
+    os.write(device, struct.pack('IiQ', 16 + len(answer), error, number) + answer)
+";
+
+const READER: &str = "
+get('file')
+while True: open(sys.argv[1] + '/mounted/page').read()
+";
+
+/// Whoever reads there waits for a program, and for no device.
+fn file_system() -> Result<()> {
+    needs_recording()?;
+    let (folder, python, unshare) = (TempDir::new()?, some_interpreter()?, needs_program("unshare")?);
+    for (file, script) in [("file_system.py", FILE_SYSTEM), ("reader.py", READER)] {
+        fs::write(folder.path().join(file), format!("{PORTS}{script}"))?;
+    }
+    let (python, folder) = (python.display(), folder.path().display());
+    let others = format!("(timeout 20 {python} {folder}/file_system.py {folder} &)");
+    let both = format!("{others}; exec {python} {folder}/reader.py {folder}");
+    // What is mounted goes with its processes.
+    let recording = attached(Command::new(unshare).args(["--mount", "sh", "-c", &both]))?;
+    expect_first(&recording, "outside", 1.5, &["/mounted/page", "a program that is not recorded", "reader.py"])
 }
