@@ -53,7 +53,7 @@ const FEW_CUTS: usize = 20;
 /// Part of the samples that end a stretch of short turns, at most: handlers differ.
 const LIKELY: f64 = 0.15;
 /// How many times as many stretches there must be as chance makes of short turns.
-const TIMES: f64 = 5.0;
+const TIMES: f64 = 3.0;
 /// Likelihood up to which chance is no explanation.
 const UNLIKELY: f64 = 0.01;
 

@@ -29,6 +29,7 @@ const OWN_MOSTLY: f64 = 0.8;
 const INVERTED_SHARE: f64 = 0.1;
 /// So many times longer than it runs is a thread in run queues that hardly ever has a CPU.
 const STARVED: u64 = 10;
+
 /// What a row tells.
 pub enum CauseRow<'e> {
     /// Why threads waited.

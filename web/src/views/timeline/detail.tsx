@@ -49,11 +49,11 @@ export function Detail({ interval }: { interval: Resource<IntervalInfo> }) {
         {!picked && task === null && !mark && <p className="message faint">{t('detail.pick')}</p>}
         {picked && outlier !== '' && <Story id={outlier} at={picked.at} />}
         {task !== null && <PickedTask task={task} />}
-        {picked && interval.error && (
-          <Failure
-            error={interval.error.status === 404 ? t('detail.absent') : interval.error.text}
-            hint={interval.error.advice}
-          />
+        {picked && interval.error && interval.error.status === 404 && (
+          <p className="message faint">{t('detail.absent')}</p>
+        )}
+        {picked && interval.error && interval.error.status !== 404 && (
+          <Failure error={interval.error.text} hint={interval.error.advice} />
         )}
         {picked && !interval.data && interval.slow && <Skeleton rows={8} />}
         {picked && interval.data && <Known interval={interval.data} />}
