@@ -198,7 +198,7 @@ pub struct CollectArgs {
     /// What to do with the raw data at the end.
     #[arg(long, value_enum, default_value_t, help_heading = "The result")]
     pub finalization_mode: FinalizationMode,
-    /// Where else to look for binaries and debug information; can be given several times.
+    /// Where else to look for binaries, debug information and sources; can be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
     pub search_dir: Vec<PathBuf>,
     /// Print neither progress nor summary.

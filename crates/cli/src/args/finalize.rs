@@ -30,7 +30,7 @@ pub struct FinalizeArgs {
 /// Options of commands that name what was recorded.
 #[derive(Args, Debug, Default)]
 pub struct NamingArgs {
-    /// Where else to look for binaries and debug information; can be given several times.
+    /// Where else to look for binaries, debug information and sources; can be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub search_dir: Vec<PathBuf>,
     /// How much to find out: full, or fast, which leaves out inlined functions and source lines.

@@ -161,8 +161,10 @@ fn line_of(source: &str, text: &str) -> usize {
 fn compiled_code_has_lines_and_inlined_methods() -> Result<()> {
     let (java, folder) = compiled("Lines.java", COMPILED)?;
     let place = folder.path().display().to_string();
-    let recording = Recording::of(&[], &[&java, "-cp", &place, "app.Lines"])?;
+    let recording = Recording::of(&["--search-dir", &place], &[&java, "-cp", &place, "app.Lines"])?;
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let listing = run_dwell(&["source", "app.Lines.turn", &recording.path().display().to_string()])?.stdout;
+    ensure!(listing.contains("sum[0] += mix(sum[0] + i);"), "there is no text: {listing}");
     let rows = recording.rows(&["hotspots", "--group-by", "source-line"])?;
     let ran_ns = |text_of_line: &str| -> Result<f64> {
         let name = format!("app/Lines.java:{}", line_of(COMPILED, text_of_line));

@@ -37,6 +37,9 @@ struct Segment {
     executable: bool,
 }
 
+/// How the modules begin of code that is made at run time; the name of its process follows.
+pub const RUN_TIME_CODE: &str = "[jit] ";
+
 /// One file, as mapped.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
@@ -153,7 +156,7 @@ impl Modules {
 
     /// The module of the run-time code of a process of this name.
     pub fn of_jit(&mut self, process: &str) -> u32 {
-        self.intern(&format!("[jit] {process}"), &[], String::new())
+        self.intern(&format!("{RUN_TIME_CODE}{process}"), &[], String::new())
     }
 
     /// The module of a file of functions of scripts.

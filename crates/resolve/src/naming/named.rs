@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use dwell_model::Notice;
 use dwell_model::TaskTypeId;
+use dwell_model::{ModuleId, Notice};
 use dwell_store::tables::{Frames, TaskTypes};
 use dwell_store::{CodeTables, Manifest};
 
@@ -19,7 +19,7 @@ use crate::code::debuginfod::Debuginfod;
 use crate::code::function::DataSymbol;
 use crate::code::jit::{self, Jit};
 use crate::code::mappings::Mappings;
-use crate::code::modules::{Modules, Places, Problem};
+use crate::code::modules::{Modules, Places, Problem, RUN_TIME_CODE};
 use crate::code::scripts::Functions;
 use crate::code::sites::{Site, Sites, place_in};
 use crate::code::stacks::{SiteFunctions, StackTable, build_stacks};
@@ -195,14 +195,18 @@ fn listing_tables(
     let reader = options.reader.unwrap_or_else(User::current);
     let mut files = source_files::SourceReader::new(&options.search_dirs, reader);
     files.fill_all(&mut tables, &origins.collect::<Vec<_>>());
-    // Interpreted functions' files are named by the process: by its user, when Dwell started it as the result's.
+    // The files of interpreted functions, and of code made at run time, are named by the process: by its user, when Dwell started it as the
+    // result's.
     let manifest = raw.manifest;
     let launched = !manifest.command.is_empty() && manifest.target_pids.is_empty();
     let as_reader = launched && !manifest.options.iter().any(|option| option.starts_with("--user"));
     let origin = if as_reader { Origin { namer: reader, ..Origin::unknown() } } else { Origin::unknown() };
-    let interpreted =
-        frames.file.iter().zip(&frames.script).filter(|(file, is_script)| **is_script && !file.is_empty());
-    files.add(&mut tables.sources, interpreted.map(|(file, _)| file.as_str()), &origin);
+    let is_of_run_time = |module: &ModuleId| {
+        module.get().and_then(|row| modules.all().get(row)).is_some_and(|module| module.path.starts_with(RUN_TIME_CODE))
+    };
+    let made = frames.file.iter().zip(frames.script.iter().zip(&frames.module));
+    let made = made.filter(|(file, (script, module))| !file.is_empty() && (**script || is_of_run_time(module)));
+    files.add(&mut tables.sources, made.map(|(file, _)| file.as_str()), &origin);
     tables
 }
 
