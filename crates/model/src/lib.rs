@@ -30,4 +30,7 @@ pub use object_type::{MMAP_LOCK, ObjectType};
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
 pub use syscall::{BETWEEN_SAMPLES, CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};
+/// How the names of modules begin of code that is made at run time; that of its process follows.
+pub const RUN_TIME_CODE: &str = "[jit] ";
+
 pub use topic::Topic;

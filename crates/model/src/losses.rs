@@ -234,8 +234,8 @@ losses! {
         "Methods in Java's interpreter whose name could not be read, since their process had ended, or what lay there was none; their frames are called Interpreter.",
         "名前を読み取れなかった、Java インタープリターのメソッド (プロセスが終了していた、またはメソッドではなかった)。そのフレームはインタープリターの名前で表示されます。";
     JAVA_LINES_UNTOLD = "java_lines_untold", Degraded,
-        "Places in Java's compiled code whose lines, and what is inlined there, were not read, since more than 65,536 came at once; their frames have the compiled method's name.",
-        "一度に 65,536 個を超えたため、行とインライン化されたメソッドを読み取れなかった、コンパイル済み Java コードの場所。そのフレームにはコンパイルされたメソッドの名前が付きます。";
+        "Places in Java's compiled code whose lines, and what is inlined there, were not read, since their process had ended, or more than 65,536 came at once; their frames have the compiled method's name.",
+        "プロセスが終了していたか、一度に 65,536 個を超えたため、行とインライン化されたメソッドを読み取れなかった、コンパイル済み Java コードの場所。そのフレームにはコンパイルされたメソッドの名前が付きます。";
     JAVASCRIPT_FUNCTIONS_UNNAMED = "javascript_functions_unnamed", Degraded,
         "Functions of JavaScript whose name could not be read, since their process had ended, or they had moved; their frames are addresses.",
         "名前を読み取れなかった JavaScript の関数 (プロセスが終了していた、または移動していた)。そのフレームはアドレスで表示されます。";

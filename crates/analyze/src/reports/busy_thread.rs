@@ -18,8 +18,15 @@ pub fn busy_thread(fold: &Fold<'_>) -> Option<Sentence> {
     if fold.query.is_cut() || fold.query.is_filtered() || trace.fiber_threads > 0 {
         return None;
     }
-    let ran = |thread: usize| (ran_ns(fold, thread), thread);
-    let (ran_ns, thread) = (0..trace.threads.tid.len()).map(ran).max()?;
+    let mut ran: BTreeMap<usize, BTreeMap<StackId, u64>> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        if let Some(thread) = site.key.thread.get() {
+            *ran.entry(thread).or_default().entry(site.key.stack).or_default() += weights.cpu_ns();
+        }
+    }
+    let sum = |(thread, places): (usize, BTreeMap<StackId, u64>)| (places.values().sum::<u64>(), thread, places);
+    let (ran_ns, thread, places) = ran.into_iter().map(sum).max_by_key(|(ran_ns, ..)| *ran_ns)?;
+    let most = places.into_iter().max_by_key(|(_, ns)| *ns);
     let elapsed_ns = trace.elapsed_ns();
     (elapsed_ns > 0 && ran_ns as f64 >= ALWAYS * elapsed_ns as f64).then(|| {
         say!(
@@ -27,31 +34,9 @@ pub fn busy_thread(fold: &Fold<'_>) -> Option<Sentence> {
             who = trace.threads.name[thread].clone(),
             ran = Word::Ns(ran_ns),
             elapsed = Word::Ns(elapsed_ns),
-            place = place(fold, thread),
+            place = most.and_then(|(stack, _)| fold.stacks.place(stack)),
         )
     })
-}
-
-/// The part of a thread's life in which it had a CPU, ns.
-fn ran_ns(fold: &Fold<'_>, thread: usize) -> u64 {
-    let (threads, rows) = (&fold.trace.threads, &fold.trace.events().off_cpu);
-    let life_ns = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
-    let mut off_ns = 0u64;
-    rows.for_each(rows.of(thread), |_, _, times| {
-        off_ns = off_ns.saturating_add(times.wait_ns).saturating_add(times.runnable_ns);
-    });
-    life_ns.saturating_sub(off_ns)
-}
-
-/// Where most of its samples are.
-fn place(fold: &Fold<'_>, thread: usize) -> Option<String> {
-    let events = fold.trace.events();
-    let mut samples: BTreeMap<StackId, usize> = BTreeMap::new();
-    for row in events.samples.of(thread) {
-        *samples.entry(events.key(events.samples.key(row)).stack()).or_default() += 1;
-    }
-    let (stack, _) = samples.into_iter().max_by_key(|(_, count)| *count)?;
-    fold.stacks.place(stack)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
-use crate::study::explain::RunQueue;
+use crate::study::explain::{NO_CPU, RunQueue};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,6 @@ const COLLECTED_SHARE: f64 = 0.5;
 const KEPT_SHARE: f64 = 0.5;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
-/// The CPU of a row that did not run again.
-const NO_CPU: u16 = u16::MAX;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
 const SPREAD_NS: u64 = 500_000_000;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.

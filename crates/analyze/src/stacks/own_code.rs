@@ -2,6 +2,8 @@
 //!
 //! The lists are public for `dwell export sql`, whose views tell the same in SQL.
 
+use dwell_model::RUN_TIME_CODE;
+
 /// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
 pub const SYSTEM_LIBRARIES: &[&str] = &[
     "libc",
@@ -109,7 +111,7 @@ fn is_called(path: &str, names: &[&str]) -> bool {
 
 /// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
 pub fn is_trampoline(path: &str) -> bool {
-    path.strip_prefix("[jit] ").is_some_and(is_interpreter)
+    path.strip_prefix(RUN_TIME_CODE).is_some_and(is_interpreter)
 }
 
 fn is_script_library(file: &str) -> bool {

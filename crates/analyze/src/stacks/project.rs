@@ -2,6 +2,8 @@
 
 use std::iter::zip;
 
+use dwell_model::RUN_TIME_CODE;
+
 /// Where packages lie that others wrote, though they are compiled into the program or loaded by it.
 const PACKAGES: &[&str] = &[
     "/.cargo/registry/",
@@ -24,8 +26,6 @@ const OF_GO: &[&str] = &[
     "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "sync", "syscall", "testing",
     "text", "time", "unicode", "unique", "vendor",
 ];
-/// How modules begin that are code made at run time, as tables name them.
-const RUN_TIME_CODE: &str = "[jit] ";
 /// Packages of libraries of the JVM that programs are built on.
 #[rustfmt::skip]
 const OF_JVM: &[&str] = &[

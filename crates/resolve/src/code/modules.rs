@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dwell_files::{BoundedFile, open_regular};
+use dwell_model::RUN_TIME_CODE;
 use dwell_store::raw::wire::MapHeader;
 use dwell_store::{Folder, KeptFile, module_identity};
 use object::elf::{PF_X, PT_LOAD};
@@ -36,9 +37,6 @@ struct Segment {
     memory_bytes: u64,
     executable: bool,
 }
-
-/// How the modules begin of code that is made at run time; the name of its process follows.
-pub const RUN_TIME_CODE: &str = "[jit] ";
 
 /// One file, as mapped.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use dwell_model::TaskTypeId;
-use dwell_model::{ModuleId, Notice};
+use dwell_model::{ModuleId, Notice, RUN_TIME_CODE};
 use dwell_store::tables::{Frames, TaskTypes};
 use dwell_store::{CodeTables, Manifest};
 
@@ -19,7 +19,7 @@ use crate::code::debuginfod::Debuginfod;
 use crate::code::function::DataSymbol;
 use crate::code::jit::{self, Jit};
 use crate::code::mappings::Mappings;
-use crate::code::modules::{Modules, Places, Problem, RUN_TIME_CODE};
+use crate::code::modules::{Modules, Places, Problem};
 use crate::code::scripts::Functions;
 use crate::code::sites::{Site, Sites, place_in};
 use crate::code::stacks::{SiteFunctions, StackTable, build_stacks};

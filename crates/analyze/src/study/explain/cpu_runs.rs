@@ -9,7 +9,7 @@ use crate::question::windows::Windows;
 use crate::study::thread_index::{ThreadIndex, near};
 
 /// CPU of a row that did not run again.
-const NO_CPU: u16 = u16::MAX;
+pub const NO_CPU: u16 = u16::MAX;
 /// Runs looked at for one stay in the run queue, at most.
 const LOOKED_AT: usize = 64;
 

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::test_support::trace_dsl::{CELL, trace};
 
-    /// A thread waits for an answer over `object` in parts, the last of which somebody ends; it runs so long between two of them.
+    /// Whether waits for `object` are known to be one that is cut, where the thread runs for `between_ns` between its parts.
     fn cut(object: &str, between_ns: u64) -> bool {
         let mut trace = trace(&format!("a: {}\nb: {}", "xxxx#".repeat(6), "#".repeat(30)));
         let rows: Vec<usize> = (0..trace.off_cpu.wait_ns.len()).filter(|row| trace.off_cpu.wait_ns[*row] > 0).collect();

@@ -77,6 +77,7 @@ pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
+pub use self::cpu_runs::NO_CPU;
 use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
 use self::many_files::many_files_as_one;

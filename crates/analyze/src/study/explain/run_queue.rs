@@ -7,7 +7,7 @@ use dwell_store::{QuotaUse, Rival, Trace};
 
 use crate::question::windows::Windows;
 use crate::study::explain::account::Account;
-use crate::study::explain::cpu_runs::{CpuRuns, rows_within};
+use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
 use crate::study::explain::terms::RoleId;
 use crate::study::intervals::union_ns;
 use crate::study::thread_index::{Bounds, ThreadIndex};
@@ -22,8 +22,6 @@ const PERIODS: [u64; 4] = [100_000_000, 50_000_000, 20_000_000, 10_000_000];
 const ENDED_PERIODS: usize = 8;
 /// … and the part of all long stays that they must be.
 const STAYS_SHARE: f64 = 0.6;
-/// CPU of a row that did not run again.
-const NO_CPU: u16 = u16::MAX;
 
 /// Time in run queues, ns: the parts add up to it.
 #[derive(Clone, Debug, Default)]

@@ -310,9 +310,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                     let accepts =
                         |link: Link| self.names.is_held(link.label, link.place) && self.names.accepts(facts.link.label);
                     let holds = is_held && !link.is_some_and(|link| is_mate(link) || accepts(link));
-                    let is_asked = self.chains.any_above(node, |link| self.names.is_question(link.label, link.place));
+                    let is_asked =
+                        || self.chains.any_above(node, |link| self.names.is_question(link.label, link.place));
                     let idle = match link {
-                        _ if holds || is_asked => Idleness::Busy,
+                        _ if holds || is_asked() => Idleness::Busy,
                         Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
                         None => idle,
                     };

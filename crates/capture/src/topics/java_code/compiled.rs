@@ -26,7 +26,7 @@ pub struct CompiledPlaces {
     told: BTreeMap<u64, u64>,
     /// Addresses that tell nothing.
     silent: BTreeSet<u64>,
-    /// How many were too many.
+    /// How many were too many, or could not be read.
     untold: u64,
 }
 
@@ -40,8 +40,11 @@ impl CompiledPlaces {
             {
                 continue;
             }
+            if self.waiting.contains_key(&address) {
+                continue;
+            }
             if self.waiting.len() < MOST_WAITING {
-                self.waiting.entry(address).or_insert(0);
+                self.waiting.insert(address, 0);
             } else {
                 self.untold += 1;
             }
@@ -91,12 +94,15 @@ impl CompiledPlaces {
                 None => drop(self.silent.insert(address)),
             }
         }
-        with_lines(cache, memory, new)
+        let found = new.len();
+        let told = with_lines(cache, memory, new);
+        self.untold += (found - told.len()) as u64;
+        told
     }
 
-    /// How many places were too many.
+    /// How many places were not told: too many, of methods that could not be read, or still waiting.
     pub fn untold(&self) -> u64 {
-        self.untold
+        self.untold + self.waiting.len() as u64
     }
 }
 
