@@ -36,6 +36,7 @@ const PROGRAMS: &[&str] = &[
     "call_probe",
     "goroutine",
     "counted_events",
+    "open_requests",
 ];
 
 fn main() {

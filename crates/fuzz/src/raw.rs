@@ -36,6 +36,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::ITT_NAMES | kind::ITT_EVENTS => size_of::<IttHeader>(),
         kind::MACHINE => size_of::<MachineHeader>(),
         kind::INTERFACE => size_of::<InterfaceHeader>(),
+        kind::OPEN_REQUESTS => size_of::<OpenRequestsRecord>(),
         kind::ROUND | kind::PAUSE | kind::RESUME => size_of::<RecordHeader>(),
         _ => return None,
     })
@@ -194,6 +195,12 @@ impl Maker {
         self.put::<CreationRecord>((kind::CREATION, PROCESS, 5_000), |it| {
             (it.address, it.user_stack, it.tgid) = (0x5000, 1, PROCESS);
         });
+        for is_incoming in [1, 0] {
+            self.put::<OpenRequestsRecord>((kind::OPEN_REQUESTS, PROCESS, 2_000), |it| {
+                (it.is_incoming, it.family, it.port) = (is_incoming, 2, 80);
+                (it.connections, it.open, it.requests) = (4, 2, 9);
+            });
+        }
         self.put::<WokenFutexRecord>((kind::WOKEN_FUTEX, 11, 6_000), |it| it.address = 0x5000);
         self.0.mark(kind::PAUSE, 20_000);
         self.0.mark(kind::RESUME, 21_000);

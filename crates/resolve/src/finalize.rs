@@ -25,6 +25,7 @@ use crate::replay::fibers::{self, ThreadRows};
 use crate::replay::state::Replay;
 use crate::topics::delays;
 use crate::topics::event_counts;
+use crate::topics::open_requests;
 use crate::topics::sockets;
 use crate::topics::system;
 
@@ -100,6 +101,7 @@ fn resolve(
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
+    trace.open_requests = open_requests::resolve(&meta.open_requests, replay);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -312,6 +312,17 @@ tables! {
         enabled_ns: u64, "How long the thread ran while the event was to be counted.";
         running_ns: u64, "The part of it in which the event was counted.";
     }
+    /// One row per process and kind of connection of TCP at each look at them, ordered by time_ns: a request waited for its answer then, or did at
+    /// the look before.
+    OpenRequests OpenRequestRow "open_requests" {
+        time_ns: u64, "When.";
+        process: ProcessId, "Process that has the connections.";
+        is_incoming: bool, "Whether it accepted them, so that others ask it.";
+        endpoint: String, "The port at which they were accepted, as TCP :80, or the address to which they were made, as TCP 10.0.0.1:5432.";
+        connections: u32, "Connections over which anything was asked so far.";
+        open: u32, "Those of them with a request that waits for its answer: the end that connected sent last.";
+        requests: u32, "Segments with data that the ends that connected sent since the look before: requests, or parts of these.";
+    }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
     Fibers FiberRow "fibers" {

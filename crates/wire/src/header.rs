@@ -96,6 +96,8 @@ enums! {
         FIBER_NEW = 44,
         /// A fiber is in another state.
         FIBER_STATE = 45,
+        /// How many of a process's connections have a request that waits for its answer.
+        OPEN_REQUESTS = 46,
     }
 }
 

@@ -19,6 +19,7 @@ mod java;
 mod linux;
 mod machine;
 mod object;
+mod open_requests;
 mod probe;
 mod snapshot;
 mod socket;
@@ -38,6 +39,7 @@ pub use java::*;
 pub use linux::*;
 pub use machine::*;
 pub use object::*;
+pub use open_requests::*;
 pub use probe::*;
 pub use snapshot::*;
 pub use socket::*;
@@ -68,6 +70,7 @@ const ENUMS: &[&[Enum]] = &[
     stack::ENUMS,
     object::ENUMS,
     thread::ENUMS,
+    open_requests::ENUMS,
     probe::ENUMS,
     delay::ENUMS,
     socket::ENUMS,
@@ -86,6 +89,7 @@ const RECORDS: &[&[Record]] = &[
     stack::RECORDS,
     object::RECORDS,
     thread::RECORDS,
+    open_requests::RECORDS,
     probe::RECORDS,
     delay::RECORDS,
     socket::RECORDS,

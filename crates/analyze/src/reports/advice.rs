@@ -3,6 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
+use crate::reports::open_requests;
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, Names, RoleId, RootCause,
@@ -103,17 +104,19 @@ pub fn advice(
             None if root.is_of_the_end() => say!(ADVICE_END_TIMED_OUT),
             None => say!(ADVICE_TIMED_OUT),
         },
-        _ => by_kind(names, root),
+        _ => by_kind(explanation, root),
     };
     sentence.into()
 }
 
 /// What to do about what the kind of a cause tells alone.
-fn by_kind(names: &Names<'_, '_>, root: &RootCause) -> Sentence {
+fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let names = &explanation.names;
     let is_lock = names.contention(root.cause.label, root.cause.place) == Contention::Lock;
     match root.cause.kind {
         CauseKind::Device if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Device => say!(ADVICE_DEVICE_WRITE),
+        CauseKind::OpenRequests => open_requests::advice(explanation, root),
         CauseKind::IoQuota => say!(ADVICE_IO_QUOTA),
         CauseKind::MemoryLimit => say!(ADVICE_MEMORY_LIMIT),
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),

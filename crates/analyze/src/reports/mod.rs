@@ -21,6 +21,7 @@ mod hotspots;
 mod latency;
 mod losses;
 mod markers;
+mod open_requests;
 mod outlier;
 mod probes;
 mod queue_causes;

@@ -17,6 +17,15 @@ sentence_table! {
         "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_REQUESTS_LIMITED = "cause-requests-limited",
+        "{asked} requests to {who} waited at once on average, about {each} each, but {who} asked {endpoint} over no more than {connections} {connections|connection|connections}: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていましたが、{who} が {endpoint} に問い合わせた接続は {connections} 本までです。{who} が {place} で待つ間、残りの要求はその中で待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_REQUESTS_FOR_OTHER = "cause-requests-for-other",
+        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place} for answers of {endpoint}, {mean} at once on average: explains {wait} of waits, in {wall} of time.",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で {endpoint} の応答 (同時に平均 {mean} 件) を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_REQUESTS_FOR_TIMER = "cause-requests-for-timer",
+        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
@@ -189,6 +198,18 @@ sentence_table! {
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_REQUESTS_LIMITED = "advice-requests-limited",
+        "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
+        "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";
+    ADVICE_REQUESTS_ONE_BY_ONE = "advice-requests-one-by-one",
+        "All of it went over one connection to {endpoint}: use several (a pool, a larger limit per host), ask without a lock around the question, or make its answers faster.",
+        "すべてが {endpoint} への 1 本の接続を通りました。複数の接続を使う (プール、ホストごとの上限)、問い合わせをロックで囲まない、または応答を速くしてください。";
+    ADVICE_REQUESTS_FOR_OTHER = "advice-requests-for-other",
+        "Nothing in this program keeps these requests: make the answers of {endpoint} faster, keep them for later (a cache), or ask for several things at once. `dwell collect threading --target-pid PID` records that program.",
+        "このプログラムの中に要求を待たせているものはありません。{endpoint} の応答を速くする、結果を保存する (キャッシュ)、または複数を同時に問い合わせてください。そのプログラムは `dwell collect threading --target-pid PID` で記録できます。";
+    ADVICE_REQUESTS_FOR_TIMER = "advice-requests-for-timer",
+        "Look for what lets requests wait for a time: a limit of the rate, a sleep or back-off (asyncio.sleep, tokio::time::sleep, setTimeout), first where a semaphore or lock is held meanwhile, a batch that waits until it is full.",
+        "要求を一定時間待たせているもの (レート制限、asyncio.sleep などのスリープや再試行の間隔、いっぱいになるまで待つバッチ) を探してください。特に、その間セマフォやロックを保持している場所です。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nobody ended the wait before its time-out. If that is a timer (a delay, a clock, a retry), look for what set it; else find out why nobody answered, and ask again sooner.",
         "タイムアウトまで誰も待機を終わらせませんでした。タイマー (遅延、クロック、再試行) であれば、それを設定した場所を探してください。そうでなければ、応答がない理由を調べ、より早く再試行してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",

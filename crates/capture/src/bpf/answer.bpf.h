@@ -7,6 +7,7 @@
 #ifndef DWELL_ANSWER_BPF_H
 #define DWELL_ANSWER_BPF_H
 
+#include "connection.bpf.h"
 #include "loopback.bpf.h"
 
 #define HEARD_SOCKETS 4096
@@ -19,15 +20,6 @@ struct {
 	__type(key, u64);
 	__type(value, u64);
 } heard SEC(".maps");
-
-/* Whether it is the accepted end of a connection of TCP: that has the port of the socket which listens. The kernel chose the other end's,
- * and marks it so (__inet_hash_connect in net/ipv4/inet_hashtables.c). */
-static __always_inline bool is_accepted(struct sock *sk)
-{
-	struct inet_bind_bucket *port = BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_bind_hash);
-
-	return port && BPF_CORE_READ(port, fastreuse) >= 0;
-}
 
 /* What `current`, which is in a system call, is to the thread that it wakes: an enum waker_context. */
 static __always_inline u8 sender_context(struct task_struct *current, s32 syscall)

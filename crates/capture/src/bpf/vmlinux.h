@@ -265,6 +265,7 @@ struct inet_connection_sock {
 	u8 icsk_backoff;
 	struct {
 		u8 pending;
+		u32 lrcvtime;
 	} icsk_ack;
 };
 
@@ -294,6 +295,12 @@ struct tcp_sock {
 	u32 rcv_wup;
 	u32 total_retrans;
 	u64 bytes_received;
+	u64 bytes_sent;
+	u32 data_segs_in;
+	u32 data_segs_out;
+	u32 lsndtime;
+	u64 delivered_mstamp;
+	u64 tcp_wstamp_ns;
 };
 
 struct sk_buff {

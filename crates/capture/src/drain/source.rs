@@ -118,6 +118,9 @@ pub trait Source {
     /// Writes what is new of sockets, when it is time.
     fn read_sockets(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
 
+    /// Writes how many requests wait for their answers, when it is time.
+    fn read_open_requests(&mut self, _: &mut RecordBuffer, _: u64) {}
+
     /// Writes what threads counted of events (`--events`) that still live, at the end.
     fn write_event_counts(&mut self, _: &mut RecordBuffer, _: u64) {}
 

@@ -40,6 +40,7 @@ use crate::stacks::unwinding::Unwinding;
 use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
+use crate::topics::open_requests::OpenRequestLooks;
 use crate::topics::sockets::Sockets;
 use crate::topics::task_probes::{self, FoundProbes, Pinned};
 
@@ -71,6 +72,7 @@ pub struct Hooks {
     creations: Option<Creations>,
     pub(super) event_counts: Option<EventCounts>,
     pub(super) goroutines: Option<(Object, GoroutineProbes)>,
+    pub(super) open_requests: OpenRequestLooks,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
@@ -133,6 +135,7 @@ impl Hooks {
             creations: None,
             event_counts: None,
             goroutines: None,
+            open_requests: OpenRequestLooks::Ahead,
             urgency,
             delays: DelayFacts::default(),
             notices: Vec::new(),
@@ -359,7 +362,7 @@ impl Hooks {
     }
 
     /// Tells that a family is missing, and why.
-    fn miss(&mut self, missing: &NoticeDef, error: &Error) {
+    pub(super) fn miss(&mut self, missing: &NoticeDef, error: &Error) {
         self.notices.push(Notice::new(missing, [("error", error.reason())]));
         if let Error::Unsupported { log, .. } = error {
             self.log.push_str(log);

@@ -7,6 +7,7 @@ mod counting;
 mod creations;
 pub mod families;
 mod goroutines;
+mod open_requests;
 mod probes;
 mod rivals;
 pub mod sampling;

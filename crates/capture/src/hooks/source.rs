@@ -152,6 +152,10 @@ impl Source for Bpf<'_> {
         self.hooks.read_sockets(trace, now_ns, at_end);
     }
 
+    fn read_open_requests(&mut self, trace: &mut RecordBuffer, now_ns: u64) {
+        self.hooks.read_open_requests(trace, now_ns);
+    }
+
     fn write_event_counts(&mut self, trace: &mut RecordBuffer, now_ns: u64) {
         let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
         if let Some(counts) = &mut self.hooks.event_counts {

@@ -37,7 +37,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 22] = [
+pub static FAMILIES: [(&str, &[u8]); 23] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -60,6 +60,7 @@ pub static FAMILIES: [(&str, &[u8]); 22] = [
     family!("call_probe"),
     family!("goroutine"),
     family!("counted_events"),
+    family!("open_requests"),
 ];
 
 /// Families whose hooks each tell something of their own.

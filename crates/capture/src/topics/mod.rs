@@ -13,6 +13,7 @@ pub mod itt;
 pub mod java_code;
 pub mod javascript;
 pub mod latency;
+pub mod open_requests;
 pub mod sockets;
 pub mod system;
 pub mod task_probes;

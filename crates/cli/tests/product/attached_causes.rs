@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use dwell_store::{ResultFolder, Trace};
 use tempfile::TempDir;
 
 use crate::first_causes::{attached, expect_first};
@@ -14,6 +15,9 @@ use crate::recording::{Recording, needs_program, needs_recording, text};
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("attached::loop_awaits_answers", loop_awaits_answers),
+        Case::new("attached::loop_with_a_limit", loop_with_a_limit),
+        Case::new("attached::loop_with_a_timer", loop_with_a_timer),
+        Case::new("attached::long_polls", long_polls),
         Case::new("attached::subscriber", subscriber),
         Case::new("attached::futures", futures),
         Case::new("attached::script", script),
@@ -88,7 +92,93 @@ asyncio.run(main())
 fn loop_awaits_answers() -> Result<()> {
     let scripts = [("upstream.py", UPSTREAM), ("clients.py", CLIENTS), ("server.py", ONE_QUESTION_AT_A_TIME)];
     let recording = beside(&scripts, &["upstream.py", "clients.py"])?;
-    expect_first(&recording, "outside", 1.2, &["epoll", "until these answers come"])
+    expect_first(&recording, "open-requests", 1.2, &["epoll", "no more than 1 connection:", "use several"])?;
+    // Six clients wait for answers of 20 ms each, one after the other.
+    let requests = open_requests(&recording, true)?;
+    ensure!(requests.iter().all(|open| *open <= 6.0), "{requests:?}");
+    let mean = requests.iter().sum::<f64>() / requests.len() as f64;
+    ensure!(mean > 5.0, "six clients wait nearly always: {requests:?}");
+    let asked = open_requests(&recording, false)?;
+    ensure!(asked.iter().all(|open| *open <= 1.0), "one at a time is asked: {asked:?}");
+    Ok(())
+}
+
+/// How many requests waited at each look: those to the server, or its own.
+fn open_requests(recording: &Recording, is_incoming: bool) -> Result<Vec<f64>> {
+    let Trace { open_requests: table, .. } = Trace::read(&ResultFolder::open(&recording.path())?)?;
+    let rows = (0..table.time_ns.len()).filter(|row| table.is_incoming[*row] == is_incoming);
+    Ok(rows.map(|row| f64::from(table.open[row])).collect())
+}
+
+const TWO_AT_A_TIME: &str = "
+import asyncio
+async def main():
+    free = asyncio.Queue()
+    for _ in range(2): free.put_nowait(await asyncio.open_connection('127.0.0.1', get('upstream')))
+    async def serve(requests, answers):
+        while await requests.read(1):
+            reader, writer = await free.get()
+            writer.write(b'q'); await reader.readexactly(1)
+            free.put_nowait((reader, writer))
+            answers.write(b'a')
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+asyncio.run(main())
+";
+
+/// Requests wait for a pool of two connections within a loop.
+fn loop_with_a_limit() -> Result<()> {
+    let scripts = [("upstream.py", UPSTREAM), ("clients.py", CLIENTS), ("server.py", TWO_AT_A_TIME)];
+    let recording = beside(&scripts, &["upstream.py", "clients.py"])?;
+    expect_first(&recording, "open-requests", 1.2, &["over no more than 2 connections", "no more than 2 in"])
+}
+
+const RATE_LIMIT: &str = "
+import asyncio
+async def main():
+    limit = asyncio.Semaphore(1)
+    async def serve(requests, answers):
+        while await requests.read(1):
+            async with limit: await asyncio.sleep(0.02)
+            answers.write(b'a')
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+asyncio.run(main())
+";
+
+/// Requests wait for timers of the loop.
+fn loop_with_a_timer() -> Result<()> {
+    let scripts = [("clients.py", CLIENTS), ("server.py", RATE_LIMIT)];
+    let recording = beside(&scripts, &["clients.py"])?;
+    expect_first(&recording, "open-requests", 1.2, &["mostly for timers of its own", "a limit of the rate"])
+}
+
+const LONG_POLL: &str = "
+import asyncio
+async def main():
+    async def serve(requests, answers):
+        while await requests.read(1):
+            await asyncio.sleep(60)
+    async def beat():
+        while True: await asyncio.sleep(0.05)
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    beats = asyncio.create_task(beat())
+    await server.serve_forever()
+asyncio.run(main())
+";
+
+/// Who asks for what is still to happen is not held up.
+fn long_polls() -> Result<()> {
+    let recording = beside(&[("clients.py", CLIENTS), ("server.py", LONG_POLL)], &["clients.py"])?;
+    let open = open_requests(&recording, true)?;
+    ensure!(!open.is_empty() && open.iter().all(|open| *open == 6.0), "{open:?}");
+    let rows = recording.rows(&["explain"])?;
+    let told = rows.iter().find(|row| text(row, "kind") == "open-requests");
+    ensure!(told.is_none(), "a server that waits for an event is told: {told:?}");
+    Ok(())
 }
 
 const PUBLISHER: &str = "

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
     DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader,
-    ObjectRecord, RequestRecord, STACK_KERNEL, ScriptFrame, ScriptFunctionHeader, StackHeader, TCP_LISTEN, object_kind,
+    ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL, ScriptFrame, ScriptFunctionHeader,
+    ScriptStackHeader, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -101,6 +102,8 @@ pub struct Meta {
     pub delays: Vec<DelayRecord>,
     /// What threads counted of events, in the order of the stream.
     pub event_counts: Vec<EventCountsRecord>,
+    /// How many requests waited for their answers, in the order of the stream.
+    pub open_requests: Vec<OpenRequestsRecord>,
     /// What was seen of fibers, in the order of the stream.
     pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
@@ -167,10 +170,7 @@ impl Meta {
                 self.itt.events(&header, bytes, &mut |said| happens(Event::Annotation(said)));
             }
             Record::Stack(header, frames) => self.take_stack(header, &frames),
-            Record::ScriptStack(header, frames) => {
-                let stack = || ScriptStack { frames: frames.into(), flags: header.flags };
-                self.script_stacks.entry(header.key).or_insert_with(stack);
-            }
+            Record::ScriptStack(header, frames) => self.take_script_stack(&header, frames.into()),
             Record::ScriptFunction(header, table) => {
                 self.script_functions.entry(header.key).or_insert_with(|| (*header, table.into()));
             }
@@ -196,6 +196,7 @@ impl Meta {
             Record::FiberNew(record) => self.fibers.push(FiberRecord::New(record)),
             Record::FiberState(record) => self.fibers.push(FiberRecord::State(record)),
             Record::EventCounts(record) => self.event_counts.push(*record),
+            Record::OpenRequests(record) => self.open_requests.push(record),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {
@@ -228,6 +229,10 @@ impl Meta {
             entry.insert(stack);
             self.frames.extend_from_slice(frames);
         }
+    }
+
+    fn take_script_stack(&mut self, header: &ScriptStackHeader, frames: Box<[ScriptFrame]>) {
+        self.script_stacks.entry(header.key).or_insert(ScriptStack { frames, flags: header.flags });
     }
 
     fn take_object(&mut self, record: ObjectRecord) {

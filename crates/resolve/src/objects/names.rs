@@ -258,6 +258,11 @@ fn unix_socket(record: &ObjectRecord) -> Described {
     named(ObjectType::Socket, format!("Unix {name}"), String::new())
 }
 
+/// `ADDRESS:PORT` of an end.
+pub fn socket_address(family: u16, bytes: &[u8; 16], port: u16) -> String {
+    end(&address(family, bytes), port)
+}
+
 fn address(family: u16, bytes: &[u8; 16]) -> String {
     let v4 = Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]);
     let address = if family == AF_INET6 { IpAddr::V6(Ipv6Addr::from(*bytes)).to_canonical() } else { IpAddr::V4(v4) };

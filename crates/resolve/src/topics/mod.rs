@@ -4,5 +4,6 @@
 
 pub mod delays;
 pub mod event_counts;
+pub mod open_requests;
 pub mod sockets;
 pub mod system;

@@ -4,10 +4,11 @@ use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
     CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord, FiberStateRecord,
-    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, ProbeHitRecord, RecordHeader, RequestRecord,
-    SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, ShortDelay, SocketPeerRecord, SocketRecord,
-    SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
-    TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord, kind,
+    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, ProbeHitRecord,
+    RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, ShortDelay,
+    SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord,
+    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord,
+    kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -51,6 +52,7 @@ pub enum Record<'a> {
     Delays(Vec<DelayRecord>),
     Request(RequestRecord),
     EventCounts(Box<EventCountsRecord>),
+    OpenRequests(OpenRequestsRecord),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -160,6 +162,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::DELAYS => Record::Delays(short_delays(body)?),
         kind::REQUEST => Record::Request(prefix(body)?),
         kind::EVENT_COUNTS => Record::EventCounts(Box::new(prefix(body)?)),
+        kind::OPEN_REQUESTS => Record::OpenRequests(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {

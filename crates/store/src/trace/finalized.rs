@@ -18,7 +18,8 @@ use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
-    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads,
+    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes, Samples, Stacks,
+    Threads,
 };
 
 /// Where the tables lie until all of them are written.
@@ -42,6 +43,7 @@ pub struct Trace {
     pub sockets: SocketTables,
     pub delays: DelayTables,
     pub event_counts: EventCounts,
+    pub open_requests: OpenRequests,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -73,6 +75,7 @@ impl Trace {
             sockets: SocketTables::default(),
             delays: DelayTables::default(),
             event_counts: EventCounts::default(),
+            open_requests: OpenRequests::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             beside_fibers: Vec::new(),
@@ -146,6 +149,7 @@ impl Trace {
         trace.sockets = SocketTables::read(tables)?;
         trace.delays = DelayTables::read(tables)?;
         trace.event_counts = tables.read()?;
+        trace.open_requests = tables.read_later()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -173,6 +177,7 @@ impl Trace {
         self.sockets.write(&partial)?;
         self.delays.write(&partial)?;
         table::write(&partial, &self.event_counts)?;
+        table::write(&partial, &self.open_requests)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -215,6 +220,8 @@ impl Trace {
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
         let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
         all("event_counts.thread", self.event_counts.thread.iter().all(thread))?;
+        rows.processes("open_requests.process", &self.open_requests.process)?;
+        all("open_requests.time_ns", self.open_requests.time_ns.is_sorted())?;
         all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
         all("samples.thread", self.samples.thread.iter().all(thread))?;
         all("threads.process", self.threads.process.iter().all(|id| id.is_some()))?;

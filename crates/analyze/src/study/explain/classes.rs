@@ -1,6 +1,7 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
 mod request_waits;
+mod telling_keys;
 
 use std::collections::HashSet;
 use std::iter;
@@ -9,9 +10,8 @@ use std::ops::Range;
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, UNSEEN, WakerKind};
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{
-    awaits_result, calls_synchronously, consumes_messages, hands_to_queue, receives_from_queue, sends,
-};
+use self::telling_keys::{consumes, is_answer_of_unix, waits_as_worker};
+use crate::stacks::channels::{awaits_result, calls_synchronously, hands_to_queue, receives_from_queue, sends};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::answers::Answers;
@@ -25,8 +25,8 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::go_requests::{is_select_of_package, request_goroutines};
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
+use crate::study::explain::open_requests::KeptLoops;
 use crate::study::explain::paced_waits::paced_keys;
-use crate::study::explain::places::function_at;
 use crate::study::explain::saturated_threads::waiting_parents;
 use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
@@ -80,30 +80,14 @@ pub struct Classes<'n, 't> {
     wait_ends: WaitEnds<'t>,
     asked_from_outside: AskedFromOutside,
     answers: Answers,
+    /// Loops that requests wait for.
+    kept_loops: KeptLoops,
     /// Threads that were never without work and wake several others at once.
     broadcasters: HashSet<usize>,
     /// Threads that mostly wait for children that end.
     waiting_parents: HashSet<usize>,
     /// Goroutines that answer requests one after the other.
     request_goroutines: HashSet<usize>,
-}
-
-/// Whether a wait, which is no loop's, is for what a Unix socket's owner answers: a database on this machine.
-fn is_answer_of_unix(key: &EventKey, name: &str) -> bool {
-    WakerKind::from_code(key.waker_kind()) == WakerKind::Answer && name.contains("Unix /") && !listens(name)
-}
-
-/// Whether a thread waits for a broker's next message, and does so for itself.
-fn consumes(names: &Names<'_, '_>, trace: &Trace, key: &EventKey) -> bool {
-    let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
-    is_message && !names.answers_request(key.stack())
-}
-
-/// Whether a thread that was there waits in a function that says that it is a worker: for work. Nobody saw its first word.
-fn waits_as_worker(names: &mut Names<'_, '_>, dialogues: &Dialogues<'_>, key: &EventKey) -> bool {
-    let was_there = key.thread().get().is_some_and(|thread| dialogues.workloads().was_there(thread));
-    let place = names.place_of(key.stack());
-    was_there && function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -144,6 +128,7 @@ impl<'n, 't> Classes<'n, 't> {
             wait_ends: WaitEnds::new(trace, &mut place_of),
             asked_from_outside: AskedFromOutside::default(),
             answers,
+            kept_loops: KeptLoops::new(trace),
             broadcasters,
             waiting_parents,
             request_goroutines: request_goroutines(trace),
@@ -185,8 +170,16 @@ impl<'n, 't> Classes<'n, 't> {
         is_lock || is_javas || is_pool || self.dialogues.is_lock(key.object())
     }
 
+    /// Loops that requests wait for.
+    pub fn kept_loops(&self) -> &KeptLoops {
+        &self.kept_loops
+    }
+
     /// The class of an off-CPU row that waited.
     pub fn of(&self, thread: usize, row: usize, key: u32) -> WaitClass {
+        if self.kept_loops.has_row(row) {
+            return WaitClass::Demand;
+        }
         match self.of_key.get(key as usize) {
             Some(OfKey::Known(class)) => *class,
             Some(OfKey::ByRow) => self.by_row(thread, row),

@@ -38,6 +38,7 @@ mod meanwhile;
 mod names;
 mod object_titles;
 mod one_wait;
+mod open_requests;
 mod outside;
 mod paced_waits;
 mod permits;
@@ -85,6 +86,7 @@ use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
+pub use self::open_requests::{AskedEndpoint, OpenRequests};
 pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
@@ -139,6 +141,8 @@ pub struct Explanation<'f, 't> {
     pub steps: u64,
     /// Roles that are asked from outside the recording, or work for these.
     serving: HashSet<RoleId>,
+    /// What keeps the loops of a role that requests wait for.
+    open_requests: HashMap<RoleId, OpenRequests>,
     /// Who usually ends waits of a role for what has a label.
     expected: HashMap<(RoleId, u32), RoleId>,
 }
@@ -228,8 +232,26 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         #[cfg(test)]
         steps,
         serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
+        open_requests: open_requests(&classes, &role_of, roles.len()),
         expected,
     }
+}
+
+/// What keeps loops that requests wait for: of each role the one with the most.
+fn open_requests(
+    classes: &Classes<'_, '_>,
+    role_of: &dyn Fn(usize) -> RoleId,
+    threads: usize,
+) -> HashMap<RoleId, OpenRequests> {
+    let mut of_role: HashMap<RoleId, OpenRequests> = HashMap::new();
+    for thread in 0..threads {
+        let Some(requests) = classes.kept_loops().of_thread(thread) else { continue };
+        let known = of_role.entry(role_of(thread)).or_insert_with(|| requests.clone());
+        if requests.asked > known.asked {
+            known.clone_from(requests);
+        }
+    }
+    of_role
 }
 
 /// Threads of which all that they do is told, since somebody outside always waits for it; in any part of the time.
@@ -383,6 +405,11 @@ impl Explanation<'_, '_> {
     /// Who usually ends waits like those of the cause.
     pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
         self.expected.get(&(cause.role, cause.label)).copied()
+    }
+
+    /// What keeps the loops of a role that requests wait for.
+    pub fn open_requests(&self, role: RoleId) -> Option<&OpenRequests> {
+        self.open_requests.get(&role)
     }
 
     /// Whether the role is asked from outside the recording, or works for one that is.

@@ -54,6 +54,8 @@ pub enum CauseKind {
     Unfinished,
     /// A program that is not recorded ended its wait.
     Outside,
+    /// It was an event loop's, which requests waited for meanwhile; nobody recorded ended it.
+    OpenRequests,
     /// A thread of the kernel did.
     Kernel,
     /// The network did.
@@ -91,6 +93,7 @@ impl CauseKind {
             Self::TimedOut => "timed-out",
             Self::Unfinished => "unfinished",
             Self::Outside => "outside",
+            Self::OpenRequests => "open-requests",
             Self::Kernel => "kernel-thread",
             Self::Network => "network",
             Self::Timer => "timer",

@@ -1,5 +1,6 @@
 //! Explanations of pictures, and their laws.
 
+mod open_requests;
 mod servers;
 
 use proptest::prelude::*;

@@ -363,6 +363,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
             let kind = if sleeps {
                 CauseKind::Slept
+            } else if self.classes.kept_loops().has_row(row) {
+                CauseKind::OpenRequests
             } else if self.classes.wait_ends().is_unfinished(thread, row) {
                 CauseKind::Unfinished
             } else if self.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
@@ -380,6 +382,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if waker.is_none() && holder.is_none() {
             let end = self.classes.wait_ends().key_of_end(thread, row).unwrap_or(key);
             return match ended_from_outside(self.trace, end, kind) {
+                _ if self.classes.kept_loops().has_row(row) => {
+                    self.book(&askers, (CauseKind::OpenRequests, thread), row, (from, to));
+                }
                 CauseKind::Collected => self.book_here(&askers, (CauseKind::Collected, thread), (from, to)),
                 kind => self.book(&askers, (kind, thread), row, (from, to)),
             };

@@ -1,0 +1,29 @@
+//! What the names in a key alone tell of its waits.
+
+use dwell_model::WakerKind;
+use dwell_store::{EventKey, Trace};
+
+use crate::stacks::channels::consumes_messages;
+use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::names::Names;
+use crate::study::explain::places::function_at;
+use crate::study::explain::terms::{is_client_socket, listens};
+use crate::study::explain::wait_ends::waited_for;
+
+/// Whether a wait, which is no loop's, is for what a Unix socket's owner answers: a database on this machine.
+pub fn is_answer_of_unix(key: &EventKey, name: &str) -> bool {
+    WakerKind::from_code(key.waker_kind()) == WakerKind::Answer && name.contains("Unix /") && !listens(name)
+}
+
+/// Whether a thread waits for a broker's next message, and does so for itself.
+pub fn consumes(names: &Names<'_, '_>, trace: &Trace, key: &EventKey) -> bool {
+    let is_message = is_client_socket(waited_for(trace, key)) && consumes_messages(trace, key.stack());
+    is_message && !names.answers_request(key.stack())
+}
+
+/// Whether a thread that was there waits in a function that says that it is a worker: for work. Nobody saw its first word.
+pub fn waits_as_worker(names: &mut Names<'_, '_>, dialogues: &Dialogues<'_>, key: &EventKey) -> bool {
+    let was_there = key.thread().get().is_some_and(|thread| dialogues.workloads().was_there(thread));
+    let place = names.place_of(key.stack());
+    was_there && function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
+}

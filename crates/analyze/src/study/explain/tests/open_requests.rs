@@ -1,0 +1,110 @@
+//! Loops of events for which requests wait.
+
+use dwell_model::{ObjectId, Outcome, ProcessId, WakerKind};
+use dwell_store::Trace;
+use dwell_store::tables::OpenRequestRow;
+
+use super::causes;
+use crate::engine::fold::Fold;
+use crate::question::query::Query;
+use crate::study::explain::{CauseKind, Explanation, OpenRequests, explain};
+use crate::test_support::trace_dsl::{CELL, trace};
+
+/// A look at connections: requests that wait, of so many connections, and how many came since the look before.
+type Look = (bool, &'static str, [u32; 3]);
+
+/// A loop that waits for whatever comes, ended from outside, while it was looked at connections so, from the first cell on.
+fn looked_at(picture: &str, ended_by: (Outcome, WakerKind), looks: &[Look]) -> Trace {
+    let mut trace = trace(picture);
+    for row in 0..trace.off_cpu.thread.len() {
+        let is_loop = trace.objects.name[trace.off_cpu.object[row].get().unwrap()].contains('e');
+        if is_loop {
+            trace.off_cpu.syscall[row] = 232;
+            (trace.off_cpu.outcome[row], trace.off_cpu.waker_kind[row]) = (ended_by.0.code(), ended_by.1.code());
+            trace.off_cpu.waker[row] = dwell_model::ThreadId::NONE;
+            let object: ObjectId = trace.off_cpu.object[row];
+            trace.objects.name[object.get().unwrap()] = "epoll {TCP listen :80, connections}".into();
+        }
+    }
+    for (is_incoming, endpoint, [open, connections, requests]) in looks {
+        trace.open_requests.push(OpenRequestRow {
+            time_ns: 0,
+            process: ProcessId::new(0),
+            is_incoming: *is_incoming,
+            endpoint: (*endpoint).into(),
+            connections: *connections,
+            open: *open,
+            requests: *requests,
+        });
+    }
+    trace.tables_changed();
+    trace
+}
+
+/// The causes, and what keeps the loop of the first thread.
+fn told(trace: &Trace) -> (Vec<(CauseKind, String, u64)>, Option<OpenRequests>) {
+    let query = Query::default();
+    let fold = Fold::new(trace, &query).unwrap();
+    let explanation: Explanation<'_, '_> = explain(&fold);
+    let role = explanation.causes.first().map(|root| root.cause.role);
+    (causes(&explanation), role.and_then(|role| explanation.open_requests(role)).cloned())
+}
+
+const LOOP: &str = "loop: eeeeeeeee#eeeeeeeee#";
+const BY_ANSWER: (Outcome, WakerKind) = (Outcome::Woken, WakerKind::Answer);
+const BY_TIMER: (Outcome, WakerKind) = (Outcome::TimedOut, WakerKind::Timer);
+
+#[test]
+fn a_loop_is_kept_by_those_whom_it_asks_while_requests_wait() {
+    let looks: [Look; 2] = [(true, "TCP :80", [4, 9, 8]), (false, "TCP 10.0.0.1:5432", [4, 9, 8])];
+    let (causes, requests) = told(&looked_at(LOOP, BY_ANSWER, &looks));
+    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 18)]);
+    let requests = requests.unwrap();
+    // Four at once, eight came in 20 ms.
+    assert_eq!((requests.asked, requests.each_ns), (4.0, 10 * CELL));
+    let asks = requests.asks.unwrap();
+    assert_eq!((asks.endpoint.as_str(), asks.asked, asks.is_limit), ("TCP 10.0.0.1:5432", 4.0, false));
+}
+
+#[test]
+fn few_connections_are_a_limit_where_more_requests_wait() {
+    let limit = |asked: u32, open: u32, connections: u32| {
+        let looks: [Look; 2] =
+            [(true, "TCP :80", [asked, asked, 8]), (false, "TCP 10.0.0.1:5432", [open, connections, 8])];
+        told(&looked_at(LOOP, BY_ANSWER, &looks)).1.and_then(|requests| requests.asks).map(|asks| asks.is_limit)
+    };
+    assert_eq!(limit(8, 2, 2), Some(true));
+    assert_eq!(limit(2, 2, 2), Some(false), "none is left over");
+    assert_eq!(limit(8, 1, 7), Some(false), "most connections are free");
+    assert_eq!(limit(90, 80, 80), Some(false), "a large pool");
+}
+
+#[test]
+fn a_loop_is_kept_by_its_own_timers() {
+    let looks: [Look; 2] = [(true, "TCP :80", [4, 4, 8]), (false, "TCP 10.0.0.1:5432", [1, 1, 8])];
+    let (causes, requests) = told(&looked_at(LOOP, BY_TIMER, &looks));
+    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 18)]);
+    assert_eq!(requests.unwrap().asks, None);
+}
+
+#[test]
+fn a_loop_is_idle_where_no_request_waits_or_nothing_tells_what_for() {
+    let is_told = |picture: &str, ended_by, looks: &[Look]| {
+        let (causes, _) = told(&looked_at(picture, ended_by, looks));
+        causes.iter().any(|(kind, ..)| *kind == CauseKind::OpenRequests)
+    };
+    let incoming: Look = (true, "TCP :80", [4, 4, 8]);
+    let outgoing: Look = (false, "TCP 10.0.0.1:5432", [4, 4, 8]);
+    assert!(is_told(LOOP, BY_ANSWER, &[incoming, outgoing]));
+    assert!(!is_told(LOOP, BY_ANSWER, &[(true, "TCP :80", [0, 4, 8]), outgoing]), "all are answered");
+    assert!(!is_told(LOOP, BY_ANSWER, &[outgoing]), "nobody asks it");
+    assert!(!is_told(LOOP, BY_ANSWER, &[incoming]), "it asks nobody, and has no timers");
+    assert!(!is_told(LOOP, BY_ANSWER, &[incoming, (false, "TCP 127.0.0.1:80", [4, 4, 8])]), "it asks itself");
+    assert!(!is_told(LOOP, BY_ANSWER, &[(true, "TCP :80", [4, 4, 0]), outgoing]), "none came: long polls");
+    let workers = "loop: eeeeeeeee#eeeeeeeee#
+                   work: ####################";
+    assert!(!is_told(workers, BY_ANSWER, &[incoming, outgoing]), "another thread works on them");
+    let parked = "loop: eeeeeeeee#eeeeeeeee#
+                  pool: cccccccccccccccccccc";
+    assert!(is_told(parked, BY_ANSWER, &[incoming, outgoing]), "another thread has no work");
+}

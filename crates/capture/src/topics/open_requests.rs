@@ -1,0 +1,193 @@
+//! Requests over TCP that wait for their answer: how many each process was asked, and asked others, as looked at now and then. What a loop
+//! of events waits for is not seen otherwise: it has many things to wait for at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
+use bytemuck::{Zeroable, pod_read_unaligned};
+use dwell_store::raw::RecordBuffer;
+use dwell_store::raw::wire::{ConnectionState, OpenRequestsRecord, RecordHeader, connection_flag, kind};
+use foldhash::fast::FixedState;
+use libbpf_rs::{Link, Object};
+
+use crate::clock::monotonic_ns;
+use crate::error::{Error, Result};
+use crate::kernel::walk;
+
+/// Time between two looks, ns, at least on average …
+const INTERVAL_NS: u64 = 40_000_000;
+/// … and so many times what a look takes: it walks over all open files of the machine.
+const COST_SHARE: u64 = 200;
+/// Connections that are told apart by process and address; further addresses are left out of a look.
+const MOST_GROUPS: usize = 256;
+
+/// Connections of a process at one port, or to one address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    tgid: u32,
+    is_incoming: bool,
+    family: u16,
+    port: u16,
+    remote_address: [u8; 16],
+}
+
+/// How many of them there are, and with a request that waits for its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    connections: u32,
+    open: u32,
+    requests: u32,
+}
+
+/// Connections of which it is known how much was asked over them.
+const MOST_CONNECTIONS: usize = 1 << 16;
+
+/// What tells a connection from the others: process, ports, address.
+type ConnectionKey = (u32, u16, u16, [u8; 16]);
+
+/// Looks at the connections of profiled processes now and then.
+pub struct OpenRequests {
+    link: Link,
+    /// Holds the program.
+    _object: Object,
+    bytes: Vec<u8>,
+    next_ns: u64,
+    looks: u64,
+    /// Those that had an open request at the last look.
+    known: BTreeMap<Group, Counts>,
+    /// Of each connection at the last look: segments of requests.
+    segments: HashMap<ConnectionKey, u32>,
+}
+
+/// Where the looks stand.
+pub enum OpenRequestLooks {
+    /// None was made.
+    Ahead,
+    /// They are made.
+    On(Box<OpenRequests>),
+    /// This kernel does not let them be made.
+    Off,
+}
+
+impl OpenRequests {
+    /// A reader by the loaded program.
+    pub fn new(object: Object) -> Result<Self> {
+        let attached = object.progs_mut().next().map(|program| program.attach());
+        let failed = |source| Error::Bpf { what: "attaching open_requests".into(), source };
+        let link = attached.transpose().map_err(failed)?.ok_or(Error::ForeignProc)?;
+        Ok(Self {
+            link,
+            _object: object,
+            bytes: Vec::new(),
+            next_ns: 0,
+            looks: 0,
+            known: BTreeMap::new(),
+            segments: HashMap::new(),
+        })
+    }
+
+    /// Looks when it is time, and writes what is open, and what is no more.
+    pub fn round(&mut self, trace: &mut RecordBuffer, now_ns: u64) -> Result<()> {
+        if now_ns < self.next_ns {
+            return Ok(());
+        }
+        let began_ns = monotonic_ns();
+        self.bytes.clear();
+        walk::read(&self.link, &mut self.bytes)?;
+        let connections: Vec<ConnectionState> =
+            self.bytes.chunks_exact(size_of::<ConnectionState>()).map(pod_read_unaligned).collect();
+        let groups = grouped(&connections, (self.looks > 0).then_some(&self.segments));
+        self.segments = connections.iter().take(MOST_CONNECTIONS).map(|it| (key(it), it.segments)).collect();
+        self.write(groups, trace, began_ns);
+        self.looks += 1;
+        let interval_ns = INTERVAL_NS.max(COST_SHARE * (monotonic_ns() - began_ns));
+        // Uneven, so that it keeps no step with what the program does at an even pace.
+        let jitter_ns = FixedState::default().hash_one((self.looks, began_ns)) % (interval_ns / 2);
+        self.next_ns = began_ns + interval_ns * 3 / 4 + jitter_ns;
+        Ok(())
+    }
+
+    fn write(&mut self, groups: BTreeMap<Group, Counts>, trace: &mut RecordBuffer, time_ns: u64) {
+        let gone =
+            self.known.keys().filter(|group| !groups.contains_key(group)).map(|group| (*group, Counts::default()));
+        let told = groups.iter().filter(|(group, counts)| counts.open > 0 || self.known.contains_key(group));
+        for (group, counts) in told.map(|(group, counts)| (*group, *counts)).chain(gone) {
+            trace.fixed(&record(&group, counts, time_ns));
+        }
+        self.known = groups;
+        self.known.retain(|_, counts| counts.open > 0);
+    }
+}
+
+fn key(connection: &ConnectionState) -> ConnectionKey {
+    (connection.tgid, connection.local_port, connection.remote_port, connection.remote_address)
+}
+
+/// Connections by what they have in common; `before` tells what was asked over each until the last look, if there was one.
+fn grouped(connections: &[ConnectionState], before: Option<&HashMap<ConnectionKey, u32>>) -> BTreeMap<Group, Counts> {
+    let mut groups: BTreeMap<Group, Counts> = BTreeMap::new();
+    for connection in connections {
+        let is_incoming = connection.flags & connection_flag::ACCEPTED != 0;
+        let (port, remote_address) = match is_incoming {
+            true => (connection.local_port, [0; 16]),
+            false => (connection.remote_port, connection.remote_address),
+        };
+        let group = Group { tgid: connection.tgid, is_incoming, family: connection.family, port, remote_address };
+        if groups.len() < MOST_GROUPS || groups.contains_key(&group) {
+            let counts = groups.entry(group).or_default();
+            counts.connections += 1;
+            counts.open += u32::from(connection.flags & connection_flag::IS_ASKED != 0);
+            let asked = before.map(|before| before.get(&key(connection)).copied().unwrap_or(0));
+            let new = asked.map_or(0, |asked| connection.segments.wrapping_sub(asked));
+            counts.requests = counts.requests.saturating_add(new);
+        }
+    }
+    groups
+}
+
+fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
+    let Group { tgid, is_incoming, family, port, remote_address } = *group;
+    let h = RecordHeader { kind: kind::OPEN_REQUESTS, size: 0, tid: tgid, time_ns };
+    let Counts { connections, open, requests } = counts;
+    OpenRequestsRecord {
+        h,
+        remote_address,
+        connections,
+        open,
+        requests,
+        family,
+        port,
+        is_incoming: u8::from(is_incoming),
+        ..OpenRequestsRecord::zeroed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_counted_by_process_port_and_address() {
+        let accepted = |remote_port, asked: bool| ConnectionState {
+            tgid: 7,
+            flags: connection_flag::ACCEPTED | if asked { connection_flag::IS_ASKED } else { 0 },
+            family: 2,
+            local_port: 80,
+            remote_port,
+            segments: 5,
+            remote_address: [127; 16],
+            ..ConnectionState::zeroed()
+        };
+        let made = ConnectionState { flags: connection_flag::IS_ASKED, local_port: 40_000, ..accepted(5432, false) };
+        let all = [accepted(1, true), accepted(2, false), made];
+        let counted = |before| {
+            let groups = grouped(&all, before);
+            groups.iter().map(|(of, counts)| (of.is_incoming, of.port, *counts)).collect::<Vec<_>>()
+        };
+        let counts = |connections, open, requests| Counts { connections, open, requests };
+        assert_eq!(counted(None), [(false, 5432, counts(1, 1, 0)), (true, 80, counts(2, 1, 0))]);
+        // One connection was there and asked twice more, one is new.
+        let before = HashMap::from([(key(&all[0]), 3), (key(&all[2]), 5)]);
+        assert_eq!(counted(Some(&before)), [(false, 5432, counts(1, 1, 0)), (true, 80, counts(2, 1, 7))]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Requests over TCP that wait for their answer, as looked at now and then.
+
+use crate::declare::{enums, records};
+use crate::header::RecordHeader;
+
+enums! {
+    /// Bits of [`ConnectionState::flags`].
+    connection_flag: u8 = connection_flag, CONNECTION_ {
+        /// This end accepted it.
+        ACCEPTED = 1,
+        /// Whoever asks over it, the end that connected, sent last: its request waits for the answer.
+        IS_ASKED = 2,
+    }
+}
+
+records! {
+    /// For the collector, which sums them up: how a connection of TCP stands over which anything was sent.
+    ConnectionState = connection_state, 32 {
+        /// The process that has it open.
+        tgid: u32,
+        /// Of [`connection_flag`].
+        flags: u8,
+        /// 0.
+        reserved: u8,
+        /// AF_INET or AF_INET6.
+        family: u16,
+        /// Port at this end.
+        local_port: u16,
+        /// Port at the other end.
+        remote_port: u16,
+        /// Segments with data that the asking end sent so far: requests, or parts of these.
+        segments: u32,
+        /// Address of the other end: 4 or 16 bytes.
+        remote_address: [u8; 16],
+    }
+    /// How many of a process's connections of one kind have a request that waits for its answer: those accepted at a port, or those
+    /// made to an address.
+    OpenRequestsRecord = record_open_requests, 56 {
+        /// `tid`: the process; `time_ns`: when it was looked at.
+        h: RecordHeader,
+        /// Of connections made to it: 4 or 16 bytes; else 0.
+        remote_address: [u8; 16],
+        /// Connections.
+        connections: u32,
+        /// Those of them with a request that waits for its answer.
+        open: u32,
+        /// Requests, or parts of these, since the look before.
+        requests: u32,
+        /// 0.
+        reserved: u32,
+        /// AF_INET or AF_INET6.
+        family: u16,
+        /// The port at which they were accepted, or that of the address.
+        port: u16,
+        /// Whether they were accepted: others ask this process.
+        is_incoming: u8,
+        /// 0.
+        reserved2: [u8; 3],
+    }
+}
