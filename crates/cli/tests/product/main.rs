@@ -5,6 +5,7 @@
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
 mod agent;
+mod agent_configuration;
 mod anatomy;
 mod attached_causes;
 mod bad_code;
@@ -123,6 +124,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     faults_recording::cases,
     top::cases,
     agent::cases,
+    agent_configuration::cases,
     truth::cases,
     unprivileged::cases,
     source::cases,
