@@ -3,6 +3,7 @@
 //! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`,
 //! and the questions that they answer, as SQL.
 
+mod arrivals;
 mod change;
 mod contents;
 mod levels;
@@ -15,12 +16,13 @@ use std::path::Path;
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use dwell_files::Folder;
 
+pub use arrivals::{PresenceChange, PresenceSpan, changes_at};
 pub use change::{LevelChange, largest_change};
 pub use contents::StoreContents;
 pub use levels::{CompactionPlan, CompactionResult, FileNeed, StoreCompaction, StoreFiles, SumLevel};
 pub use questions::{
     AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine,
-    TrendStep, compare, covered, lost, trend,
+    TrendStep, compare, covered, lost, presence, trend,
 };
 pub use table::FleetRow;
 
@@ -166,6 +168,7 @@ mod tests {
             t: 7,
             length_ns: 1_000,
             process: "app".into(),
+            version: "1.4".into(),
             kind: "lock".into(),
             object: object.into(),
             object_type: "futex".into(),
@@ -216,7 +219,7 @@ mod tests {
         let read: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         let of = |object, ns| {
             format!(
-                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
+                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", version: \"1.4\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
                  waits: 2, wait_ns: {ns}, longest_ns: {ns}, running_ns: 0, runnable_ns: -1}}"
             )
         };

@@ -8,6 +8,7 @@ use dwell_fleet::StoreState;
 
 use super::processes::ProcessNames;
 use super::settings::AgentSettings;
+use super::versions::BuildIds;
 use crate::error::Result;
 use crate::output;
 use crate::text::units::{count, duration};
@@ -29,7 +30,8 @@ pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
     text += &format!("host   {host}\nrow    {}, until {until}\n", duration(*row_ns));
     let mut of_rules = vec![Vec::new(); rules.0.len()];
     let mut others = 0;
-    let names = ProcessNames::by(rules);
+    let build_ids = BuildIds::default();
+    let names = ProcessNames::by(rules, &build_ids);
     for pid in Selection::Machine.pids() {
         let Some(traits) = names.traits_of(pid) else { continue };
         match rules.rule_of(&traits).and_then(|rule| rules.0.iter().position(|it| it == rule)) {
@@ -38,7 +40,8 @@ pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
         }
     }
     for (rule, processes) in rules.0.iter().zip(&of_rules) {
-        text += &format!("rule   {} (line {}): {}\n", rule.name, rule.line, matched(processes));
+        let name = rule.name.as_deref().unwrap_or("(version only)");
+        text += &format!("rule   {name} (line {}): {}\n", rule.line, matched(processes));
     }
     if !rules.0.is_empty() {
         text += &format!("other  {} by unit, container or name\n", processes_now(others));

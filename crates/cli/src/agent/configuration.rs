@@ -25,7 +25,7 @@ const MOST_MISTAKES: usize = 50;
 /// Keys of the file.
 const KEYS: [&str; 5] = ["store", "row", "duration", "host", "service"];
 /// Keys of a rule.
-const RULE_KEYS: [&str; 2] = ["match", "name"];
+const RULE_KEYS: [&str; 3] = ["match", "name", "version-env"];
 
 /// What a configuration says; what it does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -169,9 +169,11 @@ impl Mistakes<'_> {
             return None;
         };
         self.check_keys(table, &RULE_KEYS, " in a rule");
-        for key in RULE_KEYS.into_iter().filter(|key| !table.contains_key(*key)) {
-            let example = if key == "match" { "match = { unit = \"shop-*.service\" }" } else { "name = \"shop\"" };
-            self.add(rule.span(), format!("the rule has no `{key}`, such as {example}"));
+        if !table.contains_key("match") {
+            self.add(rule.span(), "the rule has no `match`, such as match = { unit = \"shop-*.service\" }");
+        }
+        if !table.contains_key("name") && !table.contains_key("version-env") {
+            self.add(rule.span(), "the rule has no `name`, such as name = \"shop\", and no `version-env`");
         }
         let name = self.text(table, "name", "checkout");
         if let Some((name, place)) = &name
@@ -179,8 +181,15 @@ impl Mistakes<'_> {
         {
             self.add(place.clone(), format!("name = \"{name}\": {why}"));
         }
+        let version_variable = self.text(table, "version-env", "APP_VERSION");
+        if let Some((name, place)) = &version_variable
+            && name.contains('=')
+        {
+            self.add(place.clone(), format!("version-env = \"{name}\": is the name of a variable, without `=`"));
+        }
+        let text = |found: Option<(String, Range<usize>)>| found.map(|(text, _)| text);
         let conditions = self.conditions(table.get("match")?);
-        Some(ServiceRule { conditions, name: name?.0, line })
+        Some(ServiceRule { conditions, name: text(name), version_variable: text(version_variable), line })
     }
 
     fn conditions(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<(ProcessTrait, String)> {
@@ -227,7 +236,7 @@ mod tests {
     #[test]
     fn a_file_says_what_the_options_say() {
         let text = "store = '/srv/fleet'\nrow = '30s'\nhost = 'web-1'\n\n[[service]]\n\
-                    match = { unit = 'shop-*.service', env = 'STAGE=prod' }\nname = 'shop'\n";
+                    match = { unit = 'shop-*.service', env = 'STAGE=prod' }\nname = 'shop'\nversion-env = 'V'\n";
         let read = AgentConfiguration::parse(text).unwrap();
         let conditions = vec![
             (ProcessTrait::Unit, "shop-*.service".to_owned()),
@@ -238,7 +247,12 @@ mod tests {
             row_ns: Some(30_000_000_000),
             duration_ns: None,
             host: Some("web-1".into()),
-            rules: ServiceRules(vec![ServiceRule { conditions, name: "shop".into(), line: 5 }]),
+            rules: ServiceRules(vec![ServiceRule {
+                conditions,
+                name: Some("shop".into()),
+                version_variable: Some("V".into()),
+                line: 5,
+            }]),
         };
         assert_eq!(read, expected);
         assert_eq!(AgentConfiguration::parse("").unwrap(), AgentConfiguration::default());
@@ -259,7 +273,7 @@ mod tests {
             "line 7: there is no key `units` in `match`; `unit` is the nearest",
             "line 8: name = \"a/b\": it may have letters, digits, `.`, `_`, `@` and `-`",
             "line 9: the rule has no `match`, such as match = { unit = \"shop-*.service\" }",
-            "line 9: the rule has no `name`, such as name = \"shop\"",
+            "line 9: the rule has no `name`, such as name = \"shop\", and no `version-env`",
             "line 10: there is no key `nmae` in a rule; `name` is the nearest",
         ];
         assert_eq!(mistakes, wanted);

@@ -9,6 +9,7 @@ mod processes;
 mod rows;
 mod rules;
 mod settings;
+mod versions;
 
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -29,6 +30,7 @@ use crate::terminal;
 use processes::{ProcessNames, Processes};
 use rows::{RowOfTime, signed};
 use settings::AgentSettings;
+use versions::BuildIds;
 
 /// Writes rows until its time is over, or a signal ends it.
 pub fn run(args: &AgentArgs) -> Result<ExitCode> {
@@ -49,6 +51,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         sums,
         activity: ExactActivity::default(),
         processes: Processes::default(),
+        build_ids: BuildIds::default(),
         written: 0,
         failed: Failed::default(),
     };
@@ -73,6 +76,7 @@ struct Agent {
     activity: ExactActivity,
     /// Those of the last row.
     processes: Processes,
+    build_ids: BuildIds,
     /// Files.
     written: u64,
     failed: Failed,
@@ -95,7 +99,7 @@ impl Agent {
             start_ns: unix_time(read.begin_ns),
             length_ns: signed(read.end_ns.saturating_sub(read.begin_ns)),
         };
-        let names = ProcessNames::by(&self.settings.rules);
+        let names = ProcessNames::by(&self.settings.rules, &self.build_ids);
         self.processes = Processes::of(&read, &names, &self.processes);
         let threads = self.activity.take(&read.closed, read.open);
         for (service, rows) in row.by_service(&threads, &read.lost, &self.processes) {

@@ -8,6 +8,7 @@ use dwell_capture::SumReading;
 use dwell_cgroups::{Engines, container_id, of_process, unit};
 
 use super::rules::{ProcessTraits, ServiceRules};
+use super::versions::{BuildIds, version_name};
 
 /// What a process is called that ended so fast that nobody saw its name.
 const UNNAMED: &str = "(ended)";
@@ -25,6 +26,8 @@ pub struct NamedProcess {
     pub name: String,
     /// As a rule says, else its unit of systemd, else its container, else its name.
     pub service: String,
+    /// As the variable says that a rule names, else the image of its container, else the build id of its program; may be empty.
+    pub version: String,
 }
 
 /// The processes of a row of time.
@@ -46,6 +49,7 @@ struct KnownProcess {
 pub struct ProcessNames<'r> {
     rules: &'r ServiceRules,
     engines: Engines,
+    build_ids: &'r BuildIds,
 }
 
 impl Processes {
@@ -65,7 +69,7 @@ impl Processes {
                     // Where all lie in one group of version 2 its id tells nothing.
                     let path = paths.get(&group).filter(|_| group != FIRST_GROUP).cloned();
                     let traits = names.traits(name.unwrap_or(UNNAMED).to_owned(), path.unwrap_or_default());
-                    KnownProcess { named: names.named(traits), group, lives: false }
+                    KnownProcess { named: names.named(traits, None), group, lives: false }
                 })
             };
             (pid, living.unwrap_or_else(ended))
@@ -75,7 +79,7 @@ impl Processes {
 
     /// What `pid` is called.
     pub fn named(&self, pid: u32) -> NamedProcess {
-        let unnamed = || NamedProcess { name: UNNAMED.into(), service: UNNAMED.into() };
+        let unnamed = || NamedProcess { name: UNNAMED.into(), service: UNNAMED.into(), version: String::new() };
         self.known.get(&pid).map_or_else(unnamed, |known| known.named.clone())
     }
 
@@ -89,8 +93,8 @@ impl Processes {
 
 impl<'r> ProcessNames<'r> {
     /// By these rules, and what the machine's container engines say now.
-    pub fn by(rules: &'r ServiceRules) -> Self {
-        Self { rules, engines: Engines::here() }
+    pub fn by(rules: &'r ServiceRules, build_ids: &'r BuildIds) -> Self {
+        Self { rules, engines: Engines::here(), build_ids }
     }
 
     /// What is known of a process that lives.
@@ -103,29 +107,28 @@ impl<'r> ProcessNames<'r> {
         Some(traits)
     }
 
-    /// What a process with these traits is called.
-    pub fn named(&self, traits: ProcessTraits) -> NamedProcess {
-        let by_rule = self.rules.rule_of(&traits).map(|rule| rule.name.clone());
+    /// What a process with these traits is called; one that lives has the number `living`.
+    fn named(&self, traits: ProcessTraits, living: Option<u32>) -> NamedProcess {
+        let rule = self.rules.rule_of(&traits);
+        let by_rule = rule.and_then(|rule| rule.name.clone());
         let by_group = || unit(&traits.cgroup).map(str::to_owned).or_else(|| traits.container_names.first().cloned());
         let service = by_rule.or_else(by_group).unwrap_or_else(|| traits.process.clone());
-        NamedProcess { name: traits.process, service }
+        let by_variable = rule.and_then(|rule| traits.variable(rule.version_variable.as_deref()?));
+        let by_image = || Some(traits.image_version.clone()).filter(|version| !version.is_empty());
+        let version = by_variable.or_else(by_image).or_else(|| living.map(|pid| self.build_ids.of(pid)));
+        NamedProcess { name: traits.process, service, version: version_name(&version.unwrap_or_default()) }
     }
 
     fn living(&self, pid: u32) -> Option<NamedProcess> {
-        self.traits_of(pid).map(|traits| self.named(traits))
+        self.traits_of(pid).map(|traits| self.named(traits, Some(pid)))
     }
 
     fn traits(&self, process: String, cgroup: String) -> ProcessTraits {
-        let container_names = container_id(&cgroup).map(|id| self.container_names(id)).unwrap_or_default();
-        ProcessTraits { process, cgroup, container_names, environment: Vec::new() }
-    }
-
-    /// What the container of this id is called: its name, the first digits of its id, its pod.
-    fn container_names(&self, id: &str) -> Vec<String> {
+        let Some(id) = container_id(&cgroup) else { return ProcessTraits { process, cgroup, ..Default::default() } };
         let container = self.engines.container(id).cloned().unwrap_or_default();
-        let short = id.chars().take(SHORT_ID).collect();
-        let names = [container.name, short, container.pod];
-        names.into_iter().filter(|name| !name.is_empty()).collect()
+        let names = [container.name, id.chars().take(SHORT_ID).collect(), container.pod];
+        let container_names = names.into_iter().filter(|name| !name.is_empty()).collect();
+        ProcessTraits { process, cgroup, container_names, image_version: container.version, environment: Vec::new() }
     }
 }
 
@@ -150,13 +153,36 @@ mod tests {
 
     fn rules() -> ServiceRules {
         let conditions = vec![(ProcessTrait::Unit, "shop-*".to_owned())];
-        ServiceRules(vec![ServiceRule { conditions, name: "shop".into(), line: 1 }])
+        ServiceRules(vec![ServiceRule {
+            conditions,
+            name: Some("shop".into()),
+            version_variable: Some("V".into()),
+            line: 1,
+        }])
     }
 
     fn service(cgroup: &str) -> String {
         let rules = rules();
-        let names = ProcessNames { rules: &rules, engines: Engines::default() };
-        names.named(names.traits("app".into(), cgroup.into())).service
+        let build_ids = BuildIds::default();
+        let names = ProcessNames { rules: &rules, engines: Engines::default(), build_ids: &build_ids };
+        names.named(names.traits("app".into(), cgroup.into()), None).service
+    }
+
+    #[test]
+    fn versions_are_those_of_variables_images_or_programs() {
+        let (rules, build_ids) = (rules(), BuildIds::default());
+        let names = ProcessNames { rules: &rules, engines: Engines::default(), build_ids: &build_ids };
+        let own = Some(std::process::id());
+        let traits = |cgroup: &str, image: &str| ProcessTraits {
+            environment: b"V=2.0\n\0".to_vec(),
+            image_version: image.into(),
+            ..names.traits("app".into(), cgroup.into())
+        };
+        let version = |cgroup, image, living| names.named(traits(cgroup, image), living).version;
+        assert_eq!(version("/shop-eu.service", "1.4", own), "2.0");
+        assert_eq!(version("/web.service", "1.4", own), "1.4");
+        assert_eq!(version("/web.service", "", own), build_ids.of(std::process::id()));
+        assert_eq!(version("/web.service", "", None), "", "nobody knows its program");
     }
 
     #[test]
@@ -170,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_keeps_its_service() {
-        let named = NamedProcess { name: "gone".into(), service: "web".into() };
+        let named = NamedProcess { name: "gone".into(), service: "web".into(), version: "1.4".into() };
         let known = |lives| HashMap::from([(7, KnownProcess { named: named.clone(), group: 77, lives })]);
         let before = Processes { known: known(true) };
         let service =

@@ -34,8 +34,10 @@ impl ProcessTrait {
 pub struct ServiceRule {
     /// All of these have to hold: a pattern for each trait, in which `*` stands for any characters.
     pub conditions: Vec<(ProcessTrait, String)>,
-    /// The service.
-    pub name: String,
+    /// The service; `None`: it is called as without a rule.
+    pub name: Option<String>,
+    /// The variable of the environment that says the version.
+    pub version_variable: Option<String>,
     /// Its line in the configuration.
     pub line: usize,
 }
@@ -53,6 +55,8 @@ pub struct ProcessTraits {
     pub cgroup: String,
     /// What its container is called; empty for none.
     pub container_names: Vec<String>,
+    /// The version of its container's image; empty where nothing says it.
+    pub image_version: String,
     /// Its environment, `NAME=VALUE` with NUL behind each; empty where it is not known, or no rule asks.
     pub environment: Vec<u8>,
 }
@@ -65,7 +69,8 @@ impl ServiceRules {
 
     /// Whether some rule asks for the environment.
     pub fn need_environment(&self) -> bool {
-        self.0.iter().flat_map(|rule| &rule.conditions).any(|(of, _)| *of == ProcessTrait::Environment)
+        let asks = |rule: &ServiceRule| rule.conditions.iter().any(|(of, _)| *of == ProcessTrait::Environment);
+        self.0.iter().any(|rule| rule.version_variable.is_some() || asks(rule))
     }
 }
 
@@ -102,13 +107,14 @@ mod tests {
             process: "java".into(),
             cgroup: "/system.slice/shop.service".into(),
             container_names: vec!["shop_1".into(), "0123456789ab".into()],
+            image_version: String::new(),
             environment: b"APP=checkout-eu\0APPS=7\0EMPTY=\0".into(),
         }
     }
 
     fn rule(conditions: &[(ProcessTrait, &str)]) -> ServiceRule {
         let conditions = conditions.iter().map(|(of, pattern)| (*of, (*pattern).to_owned())).collect();
-        ServiceRule { conditions, name: "x".into(), line: 1 }
+        ServiceRule { conditions, name: Some("x".into()), version_variable: None, line: 1 }
     }
 
     #[test]
@@ -140,10 +146,14 @@ mod tests {
 
     #[test]
     fn the_first_rule_counts() {
-        let named =
-            |name: &str, pattern: &str| ServiceRule { name: name.into(), ..rule(&[(ProcessTrait::Process, pattern)]) };
+        let named = |name: &str, pattern: &str| ServiceRule {
+            name: Some(name.into()),
+            ..rule(&[(ProcessTrait::Process, pattern)])
+        };
         let rules = ServiceRules(vec![named("none", "perl"), named("first", "j*"), named("second", "java")]);
-        assert_eq!(rules.rule_of(&traits()).map(|rule| rule.name.as_str()), Some("first"));
+        assert_eq!(rules.rule_of(&traits()).and_then(|rule| rule.name.as_deref()), Some("first"));
         assert!(!rules.need_environment());
+        let versions = ServiceRule { version_variable: Some("V".into()), ..rule(&[]) };
+        assert!(ServiceRules(vec![versions]).need_environment());
     }
 }

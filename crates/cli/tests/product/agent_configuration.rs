@@ -74,8 +74,9 @@ fn waiting(app: &str) -> Result<Running> {
 fn configuration(folder: &Path, name: &str) -> Result<String> {
     let store = folder.join("fleet");
     let config = folder.join("agent.toml");
-    let rule =
-        format!("[[service]]\nmatch = {{ process = 'sleep', env = 'DWELL_TEST_APP=shop-*' }}\nname = '{name}'\n");
+    let rule = format!(
+        "[[service]]\nmatch = {{ process = 'sleep', env = 'DWELL_TEST_APP=shop-*' }}\nname = '{name}'\nversion-env = 'DWELL_TEST_APP'\n"
+    );
     fs::write(&config, format!("store = '{}'\nrow = '200ms'\n{rule}", store.display()))?;
     Ok(config.display().to_string())
 }
@@ -130,5 +131,10 @@ fn rules_name_services_and_hup_reads_them() -> Result<()> {
     let of_rules = named.iter().filter(|row| ["shop", "market"].contains(&&*row.service));
     ensure!(of_rules.clone().all(|row| row.text("process") == "sleep"), "a rule has others");
     ensure!(of_rules.clone().any(|row| row.number("wait_ns") > 0.0), "nobody waits");
+    ensure!(of_rules.clone().all(|row| row.text("version") == "shop-eu"), "a rule's variable says the version");
+    // Without a variable it is the build id of the program.
+    let is_id = |version: &str| version.len() == 12 && version.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let other = named.iter().find(|row| row.text("process") == "sleep" && row.text("version") != "shop-eu");
+    ensure!(other.is_some_and(|row| is_id(&row.text("version"))), "the other program has no build id");
     Ok(())
 }

@@ -35,6 +35,7 @@ mod first_causes;
 mod first_causes_of_programs;
 mod fleet;
 mod fleet_compact;
+mod fleet_versions;
 mod flight;
 mod foreign_files;
 mod gdb;
@@ -151,6 +152,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     sql::cases,
     fleet::cases,
     fleet_compact::cases,
+    fleet_versions::cases,
     mcp::cases,
     settings::cases,
     task_probes::cases,
