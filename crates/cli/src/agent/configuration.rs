@@ -66,7 +66,8 @@ impl AgentConfiguration {
 
     /// What a text says, or its mistakes, by line.
     fn parse(text: &str) -> std::result::Result<Self, Vec<String>> {
-        let mut mistakes = Mistakes { text, found: Vec::new() };
+        let line_ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let mut mistakes = Mistakes { line_ends, found: Vec::new() };
         let (file, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             mistakes.add(error.span().unwrap_or_default(), error.message().replace('\n', ", "));
@@ -93,15 +94,16 @@ fn text_of(path: &Path) -> std::result::Result<String, String> {
 }
 
 /// Collects what is wrong while it reads.
-struct Mistakes<'t> {
-    text: &'t str,
+struct Mistakes {
+    /// Where each line ends, in bytes.
+    line_ends: Vec<usize>,
     /// Lines, and what is wrong there.
     found: Vec<(usize, String)>,
 }
 
-impl Mistakes<'_> {
+impl Mistakes {
     fn line_of(&self, at: usize) -> usize {
-        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+        1 + self.line_ends.partition_point(|end| *end < at)
     }
 
     fn add(&mut self, place: Range<usize>, what: impl Display) {
@@ -277,6 +279,24 @@ mod tests {
             "line 10: there is no key `nmae` in a rule; `name` is the nearest",
         ];
         assert_eq!(mistakes, wanted);
+    }
+
+    #[test]
+    fn any_damage_is_told_within_the_file() {
+        let example = include_str!("../../../../packaging/agent/agent.toml");
+        let uncommented = example.replace("\n# ", "\n");
+        for text in [example, &uncommented] {
+            for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                let (begin, end) = text.split_at(cut);
+                for damaged in [begin.to_owned(), format!("{begin}={end}"), format!("{begin}\"\n[{end}")] {
+                    let lines = damaged.lines().count() + 1;
+                    for mistake in AgentConfiguration::parse(&damaged).err().into_iter().flatten() {
+                        let line = mistake.strip_prefix("line ").and_then(|rest| rest.split_once(": ")?.0.parse().ok());
+                        assert!(line.is_some_and(|line: usize| (1..=lines).contains(&line)), "{mistake}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl BuildIds {
 }
 
 fn read(program: &Path) -> Option<String> {
-    let id = dwell_unwind::build_id_of(&dwell_files::open_regular(program).ok()?)?;
+    let id = dwell_unwind::program_build_id(&dwell_files::open_regular(program).ok()?)?;
     let digits = id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     Some(digits.chars().take(BUILD_ID_DIGITS).collect())
 }

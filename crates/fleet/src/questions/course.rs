@@ -75,11 +75,16 @@ pub fn presence(engine: &SqlEngine, rows: &RowSelection, step: TrendStep, first_
     fill(include_str!("presence.sql"), &[("{bucket}", step.bucket()), ("{condition}", &engine.condition(&rows))])
 }
 
+/// What both sides of a comparison call an object. The address of a lock is another one in each process, and says nothing there.
+const COMPARED_OBJECT: &str = "case when object like 'futex 0x%' then 'futex' else object end";
+
 /// The waiting time of both selections by service, kind and object, per second that hosts were looked at; the largest difference first.
+/// Locks of a service and kind are one object.
 pub fn compare(engine: &SqlEngine, base: &RowSelection, new: &RowSelection) -> FleetQuestion {
     let sql = fill(
         include_str!("compare.sql"),
         &[
+            ("{object}", COMPARED_OBJECT),
             ("{base}", &engine.condition(base)),
             ("{new}", &engine.condition(new)),
             ("{base_hosts}", &engine.condition(&base.of_hosts())),
