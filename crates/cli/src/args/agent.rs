@@ -17,8 +17,8 @@ Examples:
   dwell agent --check --config /etc/dwell/agent.toml
                     # whether a configuration is good, and which processes its rules are about
 
-Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line and no
-environment leaves the host.";
+Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line
+leaves the host, and of environments only what a rule names as a version.";
 
 /// Options of `dwell agent`.
 #[derive(Args, Debug)]

@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::fleet::{BEGIN, HOSTS, HOUR, answer, rows, store, told, with_a_step, write};
+use crate::fleet::{BEGIN, HOSTS, HOUR, answer, fleet, rows, store, told, with_a_step, write};
 use crate::harness::Case;
 use crate::recording::run_dwell;
 
@@ -59,6 +59,8 @@ fn versions_are_told_apart() -> Result<()> {
     let words = ["compare", "--base", "service=cron,version=1.4", "--new", "service=cron,version=1.5"];
     let compared = answer(&store, &words)?;
     let lock = rows(&compared)?.iter().find(|row| row["kind"] == "lock").context("no lock")?;
+    let unknown = fleet(&store, &["compare", "--base", "version=1.3", "--new", "version=1.5"])?;
+    ensure!(unknown.code() == 2 && unknown.stderr.contains("hint: dwell fleet report versions"), "{}", unknown.stderr);
     let rate = |version: &str| {
         let locks = written.iter().filter(|(_, row)| row.version == version && row.kind == "lock");
         let (count, wait_ns) = locks.fold((0, 0), |(count, sum), (_, row)| (count + 1, sum + row.wait_ns));
