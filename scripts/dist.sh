@@ -56,7 +56,7 @@ check() {
 stage() {
   local usr=$build/stage/usr program=$build/stage/usr/bin/dwell id debug
   rm -rf "$build/stage" "$build/debug"
-  mkdir -p "$usr"/{bin,share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/dwell,lintian/overrides}}
+  mkdir -p "$usr"/{bin,share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/dwell/examples,lintian/overrides}}
   cp "$build/dist/dwell" "$program"
   id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
   debug=$build/debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
@@ -68,6 +68,7 @@ stage() {
   "$program" completions zsh > "$usr/share/zsh/vendor-completions/_dwell"
   "$program" completions fish > "$usr/share/fish/vendor_completions.d/dwell.fish"
   cp packaging/debian/copyright README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$usr/share/doc/dwell/"
+  cp packaging/agent/dwell-agent.service packaging/agent/agent.toml "$usr/share/doc/dwell/examples/"
   cp -r docs "$usr/share/doc/dwell/docs"
   # The site too, where `make docs` has built it: then builds have the same bytes only if both have it.
   if [ -e "$target/docs/index.html" ]; then

@@ -11,6 +11,12 @@ use serde_json::Value;
 const MOST_BYTES: u64 = 4 << 20;
 /// Containers whose names are known at most.
 const MOST_CONTAINERS: usize = 10_000;
+/// Says which version of a program an image has.
+const VERSION_LABEL: &str = "org.opencontainers.image.version";
+/// Digits that stand for a digest.
+const DIGEST_DIGITS: usize = 12;
+/// Characters of a version that are kept.
+const MOST_VERSION_CHARS: usize = 100;
 
 /// A container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +25,9 @@ pub struct Container {
     pub name: String,
     /// The pod of Kubernetes that it is in; empty for none.
     pub pod: String,
+    /// The version of its image: its tag, unless that is `latest`, else the label `org.opencontainers.image.version`, which may be that of an
+    /// image below it, else the first 12 digits of the digest by which it was named; empty where nothing says it.
+    pub version: String,
 }
 
 /// The containers of a machine, by their ids.
@@ -69,6 +78,7 @@ impl Engines {
                     text(&said["Name"]).trim_start_matches('/').into(),
                 ]),
                 pod: label("io.kubernetes.pod.name"),
+                version: version_of(&text(&said["Config"]["Image"]), &label(VERSION_LABEL)),
             };
             self.add(id, container);
         }
@@ -78,7 +88,11 @@ impl Engines {
     fn read_podman(&mut self, file: &Path) {
         let said = read(file).unwrap_or_default();
         for one in said.as_array().into_iter().flatten() {
-            self.add(text(&one["id"]), Container { name: text(&one["names"][0]), pod: String::new() });
+            let name = text(&one["names"][0]);
+            // A text that is JSON once more.
+            let more: Value = serde_json::from_str(&text(&one["metadata"])).unwrap_or_default();
+            let version = version_of(&text(&more["image-name"]), "");
+            self.add(text(&one["id"]), Container { name, pod: String::new(), version });
         }
     }
 
@@ -94,6 +108,10 @@ impl Engines {
                     annotation("nerdctl/name"),
                 ]),
                 pod: first([annotation("io.kubernetes.cri.sandbox-name"), annotation("io.kubernetes.pod.name")]),
+                version: version_of(
+                    &first(["io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName"].map(annotation)),
+                    &annotation(VERSION_LABEL),
+                ),
             };
             self.add(id, container);
         }
@@ -104,6 +122,17 @@ impl Engines {
             self.containers.entry(id).or_insert(container);
         }
     }
+}
+
+/// See [`Container::version`]. An image is called `registry:5000/name:tag@sha256:digest`.
+fn version_of(image: &str, label: &str) -> String {
+    let named = if image.starts_with("sha256:") { ("", image) } else { (image, "") };
+    let (name, digest) = image.split_once('@').unwrap_or(named);
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let tag = last.split_once(':').map_or("", |(_, tag)| tag);
+    let tag = if tag == "latest" { "" } else { tag };
+    let digest: String = digest.rsplit(':').next().unwrap_or_default().chars().take(DIGEST_DIGITS).collect();
+    first([tag.to_owned(), label.to_owned(), digest]).chars().take(MOST_VERSION_CHARS).collect()
 }
 
 fn first<const N: usize>(words: [String; N]) -> String {
@@ -136,20 +165,49 @@ mod tests {
     }
 
     #[test]
+    fn versions_are_tags_labels_or_digests() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        for (image, label, expected) in [
+            ("nginx:1.25", "22.04", "1.25"),
+            ("registry:5000/shop/web", "", ""),
+            ("registry:5000/shop/web:v2", "", "v2"),
+            ("nginx:latest", "22.04", "22.04"),
+            (&*format!("shop/web@{digest}"), "", "0123456789ab"),
+            (&*format!("shop/web:7@{digest}"), "", "7"),
+            (&*digest, "", "0123456789ab"),
+            ("", "", ""),
+        ] {
+            assert_eq!(version_of(image, label), expected, "{image} {label}");
+        }
+    }
+
+    #[test]
     fn names_are_those_of_the_engines() {
         let root = tempfile::tempdir().expect("a folder");
-        write(root.path(), "var/lib/docker/containers/d1/config.v2.json", r#"{"Name":"/web","Config":{"Labels":{}}}"#);
+        write(
+            root.path(),
+            "var/lib/docker/containers/d1/config.v2.json",
+            r#"{"Name":"/web","Config":{"Labels":{},"Image":"r:5000/web:1.4"}}"#,
+        );
         let podman = "var/lib/containers/storage/overlay-containers/containers.json";
-        write(root.path(), podman, r#"[{"id":"p1","names":["db"]},{"id":"p2"}]"#);
+        write(
+            root.path(),
+            podman,
+            r#"[{"id":"p1","names":["db"],"metadata":"{\"image-name\":\"docker.io/db:16\"}"},{"id":"p2"}]"#,
+        );
         let bundle = "run/containerd/io.containerd.runtime.v2.task/k8s.io/k1/config.json";
-        let annotations = r#"{"io.kubernetes.cri.container-name":"app","io.kubernetes.cri.sandbox-name":"shop-7d"}"#;
+        let annotations = r#"{"io.kubernetes.cri.container-name":"app","io.kubernetes.cri.sandbox-name":"shop-7d","io.kubernetes.cri.image-name":"app:2.0"}"#;
         write(root.path(), bundle, &format!(r#"{{"annotations":{annotations}}}"#));
         write(root.path(), "var/lib/docker/containers/broken/config.v2.json", "{");
         let engines = Engines::in_root(root.path());
-        let named = |name: &str, pod: &str| Container { name: name.into(), pod: pod.into() };
-        assert_eq!(engines.container("d1"), Some(&named("web", "")));
-        assert_eq!(engines.container("p1"), Some(&named("db", "")));
-        assert_eq!(engines.container("k1"), Some(&named("app", "shop-7d")));
+        let named = |name: &str, pod: &str, version: &str| Container {
+            name: name.into(),
+            pod: pod.into(),
+            version: version.into(),
+        };
+        assert_eq!(engines.container("d1"), Some(&named("web", "", "1.4")));
+        assert_eq!(engines.container("p1"), Some(&named("db", "", "16")));
+        assert_eq!(engines.container("k1"), Some(&named("app", "shop-7d", "2.0")));
         assert_eq!((engines.container("p2"), engines.container("broken")), (None, None));
         assert_eq!((engines.ids_named("web"), engines.ids_named("shop-7d")), (vec!["d1"], vec!["k1"]));
     }

@@ -16,6 +16,13 @@ pub struct LevelChange {
     pub after: f64,
 }
 
+impl LevelChange {
+    /// The rows of a course of such a length that its means are of.
+    pub fn rows(&self, length: usize) -> std::ops::Range<usize> {
+        self.at.saturating_sub(MOST_ROWS)..length.min(self.at + MOST_ROWS)
+    }
+}
+
 /// The step at which the course changed most: where the means of up to 12 rows before and of up to 12 rows from there on differ most, with
 /// at least 3 on each side. `None` unless the difference is more than three times what any of these rows is off its mean.
 pub fn largest_change(course: &[f64]) -> Option<LevelChange> {

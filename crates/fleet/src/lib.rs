@@ -3,6 +3,7 @@
 //! Takes tables; gives `day=YYYY-MM-DD/service=NAME/HOST-START.parquet`, which engines of SQL read as columns `day` and `service`,
 //! and the questions that they answer, as SQL.
 
+mod arrivals;
 mod change;
 mod contents;
 mod levels;
@@ -15,12 +16,13 @@ use std::path::Path;
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use dwell_files::Folder;
 
+pub use arrivals::{PresenceChange, PresenceSpan, changes_at};
 pub use change::{LevelChange, largest_change};
 pub use contents::StoreContents;
 pub use levels::{CompactionPlan, CompactionResult, FileNeed, StoreCompaction, StoreFiles, SumLevel};
 pub use questions::{
     AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine,
-    TrendStep, compare, covered, lost, trend,
+    TrendStep, compare, covered, lost, presence, trend,
 };
 pub use table::FleetRow;
 
@@ -37,6 +39,15 @@ pub struct FleetStore {
     folder: Folder,
 }
 
+/// What is at the path of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreState {
+    /// A folder that can be written.
+    Writable,
+    /// Nothing; the folder can be made.
+    Missing,
+}
+
 impl FleetStore {
     /// The store in this folder, which is made where it is missing.
     ///
@@ -48,10 +59,30 @@ impl FleetStore {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Folder::open(path),
             made => made,
         };
-        let folder = folder?;
+        Self::holding(folder?)
+    }
+
+    /// Fails where no file can be written in the folder.
+    fn holding(folder: Folder) -> io::Result<Self> {
         folder.replace(PROBE, PROBE.as_bytes())?;
         folder.remove(PROBE)?;
         Ok(Self { folder })
+    }
+
+    /// Whether [`Self::open`] would succeed at this path; leaves nothing there.
+    ///
+    /// # Errors
+    ///
+    /// Where no file can be written in the folder, or it is missing and cannot be made.
+    pub fn try_at(path: &Path) -> io::Result<StoreState> {
+        match Folder::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                Self::holding(Folder::open(parent.unwrap_or(Path::new(".")))?)?;
+                Ok(StoreState::Missing)
+            }
+            folder => Self::holding(folder?).map(|_| StoreState::Writable),
+        }
     }
 
     /// Writes what `service` did on `host` in the row of time that began at `start_ns`, Unix time; whole or not at all.
@@ -83,6 +114,21 @@ fn path_name(name: &str) -> String {
         Some(rest) => format!("_{rest}"),
         None if name.is_empty() => "_".into(),
         None => name,
+    }
+}
+
+/// Whether a service may be called so: its folder has this very name, and it is not that of what is lost.
+///
+/// # Errors
+///
+/// Where it may not: what it has to be, without a subject.
+pub fn check_service_name(name: &str) -> Result<(), &'static str> {
+    match name {
+        "lost" => Err("this is the service of what is lost"),
+        _ if name.len() > MOST_NAME_CHARS => Err("it may have 100 characters at most"),
+        _ if name.starts_with('.') => Err("it may not begin with a dot"),
+        _ if path_name(name) == name => Ok(()),
+        _ => Err("it may have letters, digits, `.`, `_`, `@` and `-`"),
     }
 }
 
@@ -122,6 +168,7 @@ mod tests {
             t: 7,
             length_ns: 1_000,
             process: "app".into(),
+            version: "1.4".into(),
             kind: "lock".into(),
             object: object.into(),
             object_type: "futex".into(),
@@ -172,7 +219,7 @@ mod tests {
         let read: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         let of = |object, ns| {
             format!(
-                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
+                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", version: \"1.4\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
                  waits: 2, wait_ns: {ns}, longest_ns: {ns}, running_ns: 0, runnable_ns: -1}}"
             )
         };
@@ -185,5 +232,29 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         assert!(FleetStore::open(&folder.path().join("file")).is_err());
         assert!(FleetStore::open(&folder.path().join("missing/fleet")).is_err());
+        assert!(FleetStore::try_at(&folder.path().join("file")).is_err());
+        assert!(FleetStore::try_at(&folder.path().join("missing/fleet")).is_err());
+    }
+
+    #[test]
+    fn a_store_is_tried_without_a_trace() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("fleet");
+        assert_eq!(FleetStore::try_at(&path).unwrap(), StoreState::Missing);
+        assert!(!path.exists());
+        FleetStore::open(&path).unwrap();
+        assert_eq!(FleetStore::try_at(&path).unwrap(), StoreState::Writable);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn services_are_called_as_their_folders() {
+        for name in ["checkout", "nginx@eu.service", "a-b_c"] {
+            assert_eq!(check_service_name(name), Ok(()), "{name}");
+            assert_eq!(path_name(name), name);
+        }
+        for name in ["", "a/b", "a b", ".hidden", "lost", &"x".repeat(101)] {
+            assert!(check_service_name(name).is_err(), "{name}");
+        }
     }
 }

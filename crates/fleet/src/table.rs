@@ -18,6 +18,7 @@ const SCHEMA: &str = "message dwell {
     required int64 t;
     required int64 length_ns;
     required binary process (UTF8);
+    required binary version (UTF8);
     required binary kind (UTF8);
     required binary object (UTF8);
     required binary object_type (UTF8);
@@ -39,6 +40,8 @@ pub struct FleetRow {
     pub length_ns: i64,
     /// Name of the process; empty for what was lost.
     pub process: String,
+    /// Which version of its program it runs; empty where nobody knows.
+    pub version: String,
     /// Kind of wait; `cpu`: running and runnable time of the process; `lost`: what the sums had no place for.
     pub kind: String,
     /// What was waited for.
@@ -64,11 +67,12 @@ enum Cells {
 }
 
 /// How the columns of [`SCHEMA`] are filled.
-const COLUMNS: [Cells; 12] = [
+const COLUMNS: [Cells; 13] = [
     Cells::Texts(|row| &row.host),
     Cells::Numbers(|row| row.t),
     Cells::Numbers(|row| row.length_ns),
     Cells::Texts(|row| &row.process),
+    Cells::Texts(|row| &row.version),
     Cells::Texts(|row| &row.kind),
     Cells::Texts(|row| &row.object),
     Cells::Texts(|row| &row.object_type),
@@ -116,6 +120,7 @@ fn row_of(row: &Row) -> Result<FleetRow> {
         t,
         length_ns,
         process,
+        version,
         kind,
         object,
         object_type,
@@ -128,10 +133,11 @@ fn row_of(row: &Row) -> Result<FleetRow> {
     let texts =
         [("host", host), ("process", process), ("kind", kind), ("object", object), ("object_type", object_type)];
     for (name, text) in texts {
-        *text = match cell(row, name)? {
-            Field::Str(text) => text.clone(),
-            _ => return Err(no_column(name)),
-        };
+        *text = text_of(cell(row, name)?).ok_or_else(|| no_column(name))?;
+    }
+    // Older files have no such column.
+    if let Ok(cell) = cell(row, "version") {
+        *version = text_of(cell).ok_or_else(|| no_column("version"))?;
     }
     let sums = [("waits", waits), ("wait_ns", wait_ns), ("longest_ns", longest_ns)];
     let times = [("running_ns", running_ns), ("runnable_ns", runnable_ns)];
@@ -142,6 +148,13 @@ fn row_of(row: &Row) -> Result<FleetRow> {
         };
     }
     Ok(read)
+}
+
+fn text_of(field: &Field) -> Option<String> {
+    match field {
+        Field::Str(text) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 fn cell<'r>(row: &'r Row, name: &str) -> Result<&'r Field> {

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ReadRef};
 
@@ -18,12 +18,30 @@ const MOST_DYNAMIC_STRINGS: usize = 1000;
 const LONGEST_PATH: usize = 4096;
 /// The most that is read of a file; the largest libraries need 100 MiB.
 pub(crate) const MOST_BYTES: u64 = 512 << 20;
+/// The most that is read of a program for its notes.
+const MOST_NOTE_BYTES: u64 = 1 << 20;
 
 /// The GNU build-id of an x86-64 ELF file, whose position it moves; `None` without one, or when the file is no ELF file.
 pub fn build_id_of(file: &File) -> Option<Vec<u8>> {
     let data = BoundedFile::new(file.try_clone().ok()?, MOST_BYTES);
     let elf = Elf::parse(&data).ok()?;
     Some(elf.build_id()).filter(|id| !id.is_empty())
+}
+
+/// The GNU build-id of a 64-bit ELF program, whose position it moves, by its program headers: a few KiB are read, whatever its symbols
+/// weigh. `None` without one, or when the file is no such program.
+pub fn program_build_id(file: &File) -> Option<Vec<u8>> {
+    let data = BoundedFile::new(file.try_clone().ok()?, MOST_NOTE_BYTES);
+    let header = FileHeader64::<LittleEndian>::parse(&data).ok().filter(|header| header.is_little_endian())?;
+    for header in header.program_headers(LittleEndian, &data).ok()? {
+        let Ok(Some(mut notes)) = header.notes(LittleEndian, &data) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == ELF_NOTE_GNU && note.n_type(LittleEndian) == NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec()).filter(|id| !id.is_empty());
+            }
+        }
+    }
+    None
 }
 
 /// A loadable segment.
@@ -200,6 +218,14 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_has_one_build_id() {
+        let own = File::open("/proc/self/exe").unwrap();
+        assert_eq!(program_build_id(&own), build_id_of(&own));
+        assert!(program_build_id(&File::open("/bin/sh").unwrap()).is_some_and(|id| id.len() == 20));
+        assert_eq!(program_build_id(&File::open("/proc/self/comm").unwrap()), None);
+    }
 
     /// A file that needs so many libraries, all of one name of so many letters.
     fn with_needed(count: usize, letters: usize) -> Vec<u8> {

@@ -23,7 +23,7 @@ mod thread;
 mod vdso;
 mod walk;
 
-pub use elf::{Segment, build_id_of};
+pub use elf::{Segment, build_id_of, program_build_id};
 pub use error::{Error, Result};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};

@@ -3,10 +3,14 @@
 //! The kernel sums, this process reads once a row. A row that cannot be written is dropped and counted, so that a store that is away
 //! for long costs no memory.
 
+mod check;
+mod configuration;
 mod processes;
 mod rows;
+mod rules;
+mod settings;
+mod versions;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -23,30 +27,43 @@ use crate::args::AgentArgs;
 use crate::collect::explain;
 use crate::error::{Hinted, Result};
 use crate::terminal;
-use processes::Processes;
+use processes::{ProcessNames, Processes};
 use rows::{RowOfTime, signed};
+use settings::AgentSettings;
+use versions::BuildIds;
 
 /// Writes rows until its time is over, or a signal ends it.
 pub fn run(args: &AgentArgs) -> Result<ExitCode> {
-    let store = FleetStore::open(&args.store).map_err(|error| {
-        Hinted::new(format!("the store {} cannot be written: {error}", args.store.display()))
-            .hint("--store names a folder that you may write to")
-    })?;
-    let host = args.host.clone().map_or_else(own_name, Ok)?;
-    let signals = end_signals()?;
+    let settings = AgentSettings::of(args)?;
+    if let (true, Some(config)) = (args.check, &args.config) {
+        return check::run(config, &settings);
+    }
+    let store = settings.open_store()?;
+    let signals = all_signals()?;
     let scope = SumScope { by_thread: false, kernel_threads: false };
     let sums = WaitSums::open(scope).map_err(|error| {
         let why = Hinted::new(format!("an agent needs hooks in the scheduler: {}", explain(error, None)));
         why.hint("run it as root; dwell doctor says what this machine lacks")
     })?;
-    let mut agent =
-        Agent { store, host, sums, activity: ExactActivity::default(), written: 0, failed: Failed::default() };
-    let end = args.duration.map(|ns| Instant::now() + Duration::from_nanos(ns));
+    let mut agent = Agent {
+        store,
+        settings,
+        sums,
+        activity: ExactActivity::default(),
+        processes: Processes::default(),
+        build_ids: BuildIds::default(),
+        written: 0,
+        failed: Failed::default(),
+    };
+    let begin = Instant::now();
     loop {
-        let is_last = await_end_of_row(args.row, end, &signals);
+        let end = agent.settings.duration_ns.map(|ns| begin + Duration::from_nanos(ns));
+        let row_end = await_end_of_row(agent.settings.row_ns, end, &signals, args.config.is_some());
         agent.end_row()?;
-        if is_last {
-            return agent.end(&args.store);
+        match row_end {
+            RowEnd::InTime => {}
+            RowEnd::Reload => agent.reload(args),
+            RowEnd::Last => return agent.end(),
         }
     }
 }
@@ -54,9 +71,12 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
 /// Reads sums and writes them.
 struct Agent {
     store: FleetStore,
-    host: String,
+    settings: AgentSettings,
     sums: WaitSums,
     activity: ExactActivity,
+    /// Those of the last row.
+    processes: Processes,
+    build_ids: BuildIds,
     /// Files.
     written: u64,
     failed: Failed,
@@ -73,15 +93,17 @@ struct Failed {
 impl Agent {
     fn end_row(&mut self) -> Result<()> {
         let read = self.sums.read().map_err(|error| explain(error, None))?;
+        let host = &self.settings.host;
         let row = RowOfTime {
-            host: &self.host,
+            host,
             start_ns: unix_time(read.begin_ns),
             length_ns: signed(read.end_ns.saturating_sub(read.begin_ns)),
         };
-        let processes = Processes::of(&read);
+        let names = ProcessNames::by(&self.settings.rules, &self.build_ids);
+        self.processes = Processes::of(&read, &names, &self.processes);
         let threads = self.activity.take(&read.closed, read.open);
-        for (service, rows) in row.by_service(&threads, &read.lost, &processes) {
-            match self.store.write(&service, &self.host, row.start_ns, &rows) {
+        for (service, rows) in row.by_service(&threads, &read.lost, &self.processes) {
+            match self.store.write(&service, host, row.start_ns, &rows) {
                 Ok(()) => self.written += 1,
                 Err(error) => self.failed = Failed { files: self.failed.files + 1, why: error.to_string() },
             }
@@ -89,26 +111,58 @@ impl Agent {
         Ok(())
     }
 
-    fn end(self, store: &Path) -> Result<ExitCode> {
+    /// Takes the configuration as it is now, or tells why it goes on with the old one.
+    fn reload(&mut self, args: &AgentArgs) {
+        let opened = AgentSettings::of(args).and_then(|settings| {
+            let store = settings.open_store()?;
+            Ok((settings, store))
+        });
+        match opened {
+            Ok((settings, store)) => {
+                let count = settings.rules.0.len();
+                let rules = if count == 1 { "1 rule".into() } else { format!("{count} rules") };
+                terminal::print_line(format_args!("the configuration is read again: {rules}"));
+                (self.settings, self.store) = (settings, store);
+            }
+            Err(error) => {
+                error.report();
+                terminal::print_line(format_args!("the agent goes on with the configuration that it had"));
+            }
+        }
+    }
+
+    fn end(self) -> Result<ExitCode> {
         let Failed { files, why } = self.failed;
         if files > 0 {
             let lost = format!("{files} of {} files could not be written, the last one: {why}", files + self.written);
             return Err(Hinted::new(lost).hint("look at the disk that the store is on, and start the agent again"));
         }
-        terminal::print_line(format_args!("{} files written to {}", self.written, store.display()));
+        terminal::print_line(format_args!("{} files written to {}", self.written, self.settings.store.display()));
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Waits until the row ends; returns whether it is the last one.
-fn await_end_of_row(row_ns: u64, end: Option<Instant>, signals: &Receiver<()>) -> bool {
+/// Why a row ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowEnd {
+    /// It is as long as it was to be.
+    InTime,
+    /// The configuration is to be read again: no row is named by two.
+    Reload,
+    /// No other follows.
+    Last,
+}
+
+/// Waits until the row ends. SIGHUP reloads where there is a configuration, else it ends the agent.
+fn await_end_of_row(row_ns: u64, end: Option<Instant>, signals: &Receiver<i32>, can_reload: bool) -> RowEnd {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let row_end = Instant::now() + Duration::from_nanos(rest_of_row(now_ns, row_ns));
     let is_last = end.is_some_and(|end| end <= row_end);
     let until = end.filter(|_| is_last).unwrap_or(row_end);
     match signals.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        Err(RecvTimeoutError::Timeout) => is_last,
-        Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+        Err(RecvTimeoutError::Timeout) if !is_last => RowEnd::InTime,
+        Ok(SIGHUP) if can_reload => RowEnd::Reload,
+        _ => RowEnd::Last,
     }
 }
 
@@ -117,23 +171,15 @@ fn rest_of_row(now_ns: u128, row_ns: u64) -> u64 {
     row_ns - u64::try_from(now_ns % u128::from(row_ns)).unwrap_or(0)
 }
 
-/// A message for each signal that ends it.
-fn end_signals() -> Result<Receiver<()>> {
+/// A message for each signal that ends it or lets it read its configuration.
+fn all_signals() -> Result<Receiver<i32>> {
     let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| {
         Hinted::new(format!("cannot handle signals: {error}")).hint("ulimit -n shows whether a limit is reached")
     })?;
     let (tell, told) = channel();
-    thread::spawn(move || signals.forever().try_for_each(|_| tell.send(())));
+    thread::spawn(move || signals.forever().try_for_each(|signal| tell.send(signal)));
     Ok(told)
-}
-
-fn own_name() -> Result<String> {
-    let name = dwell_capture::host();
-    if name.is_empty() {
-        return Err(Hinted::new("this machine has no name").hint("--host NAME says how it is called in the rows"));
-    }
-    Ok(name)
 }
 
 /// The Unix time of an instant of CLOCK_MONOTONIC.
@@ -158,9 +204,14 @@ mod tests {
     #[test]
     fn a_signal_ends_a_row() {
         let (tell, told) = channel();
-        assert!(!await_end_of_row(1_000_000, None, &told));
-        assert!(await_end_of_row(u64::MAX, Some(Instant::now()), &told), "its time is over");
-        tell.send(()).unwrap();
-        assert!(await_end_of_row(u64::MAX, None, &told));
+        assert_eq!(await_end_of_row(1_000_000, None, &told, true), RowEnd::InTime);
+        assert_eq!(await_end_of_row(u64::MAX, Some(Instant::now()), &told, true), RowEnd::Last, "its time is over");
+        let after = |signal, can_reload| {
+            tell.send(signal).unwrap();
+            await_end_of_row(u64::MAX, None, &told, can_reload)
+        };
+        assert_eq!(after(SIGTERM, true), RowEnd::Last);
+        assert_eq!(after(SIGHUP, true), RowEnd::Reload);
+        assert_eq!(after(SIGHUP, false), RowEnd::Last, "there is nothing to read");
     }
 }

@@ -33,6 +33,7 @@ pub struct RowOfTime<'h> {
 struct RowKey {
     service: String,
     process: String,
+    version: String,
     kind: &'static str,
     object: String,
     object_type: &'static str,
@@ -51,7 +52,7 @@ struct RowSums {
 type Sums = BTreeMap<RowKey, RowSums>;
 
 impl RowOfTime<'_> {
-    /// The tables of all services, sorted by process, kind and object. Processes of one name are summed.
+    /// The tables of all services, sorted by process, kind and object. Processes of one name and version are summed.
     pub fn by_service(
         &self,
         threads: &ExactThreads,
@@ -81,6 +82,7 @@ impl RowOfTime<'_> {
             t: self.start_ns,
             length_ns: self.length_ns,
             process: key.process,
+            version: key.version,
             kind: key.kind.to_owned(),
             object: key.object,
             object_type: key.object_type.to_owned(),
@@ -111,8 +113,8 @@ fn add_process(
     object: impl Fn(&ExactWait) -> (String, &'static str),
 ) {
     let mut add = |kind, (object, object_type): (String, &'static str), sum| {
-        let (service, process) = (process.service.clone(), process.name.clone());
-        sums.entry(RowKey { service, process, kind, object, object_type }).or_default().add(&sum);
+        let NamedProcess { name: process, service, version } = process.clone();
+        sums.entry(RowKey { service, process, version, kind, object, object_type }).or_default().add(&sum);
     };
     let ExactThread { sums: times, waits } = thread;
     let (running_ns, runnable_ns) = (times.running_ns, times.runnable_ns);
@@ -132,8 +134,8 @@ fn add_lost(sums: &mut Sums, lost: &SumValue) {
     let runnable_ns = lost.runnable_ns + lost.queued_ns;
     let SumValue { waits, wait_ns, longest_ns, running_ns, .. } = *lost;
     if waits > 0 || running_ns > 0 || runnable_ns > 0 {
-        let key =
-            RowKey { service: LOST.into(), process: String::new(), kind: LOST, object: String::new(), object_type: "" };
+        let [process, version, object] = [const { String::new() }; 3];
+        let key = RowKey { service: LOST.into(), process, version, kind: LOST, object, object_type: "" };
         sums.insert(key, RowSums { waits, wait_ns, longest_ns, running_ns, runnable_ns });
     }
 }
@@ -164,7 +166,7 @@ mod tests {
 
     fn summed(waits: &[ExactWait]) -> Sums {
         let times = ActivitySums { running_ns: 5, runnable_ns: 6, ..ActivitySums::default() };
-        let process = NamedProcess { name: "app".into(), service: "web".into() };
+        let process = NamedProcess { name: "app".into(), service: "web".into(), version: "1.4".into() };
         let mut sums = Sums::new();
         // Two processes of one name.
         for _ in 0..2 {

@@ -14,23 +14,32 @@ Examples:
   sudo dwell agent --store fleet --row 1s --duration 30s
   dwell fleet report waits --store fleet
                     # what is in there
+  dwell agent --check --config /etc/dwell/agent.toml
+                    # whether a configuration is good, and which processes its rules are about
 
-Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line and no
-environment leaves the host.";
+Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line
+leaves the host, and of environments only what a rule names as a version.";
 
 /// Options of `dwell agent`.
 #[derive(Args, Debug)]
 pub struct AgentArgs {
     /// Folder that the files are written to: DIR/day=YYYY-MM-DD/service=NAME/HOST-START.parquet.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub store: PathBuf,
-    /// Time that a row has; rows end at its multiples on the clock.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse::positive_seconds)]
-    pub row: u64,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "config")]
+    pub store: Option<PathBuf>,
+    /// Time that a row has; rows end at its multiples on the clock [default: 5m].
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds)]
+    pub row: Option<u64>,
     /// End after so long [default: when SIGTERM or SIGINT comes].
     #[arg(short, long, value_name = "TIME", value_parser = parse::positive_seconds)]
     pub duration: Option<u64>,
     /// Name of this host in the rows [default: the machine's].
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
+    /// Configuration: the options above, and rules that name services, in TOML. Options of the command line come before it; SIGHUP
+    /// reads it again.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Write nothing: tell whether the configuration and the store are good, and which processes each rule is about.
+    #[arg(long, requires = "config")]
+    pub check: bool,
 }

@@ -44,6 +44,7 @@ Examples:
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   dwell fleet compare --store fleet --base host=web-1 --new host=web-2
+  dwell fleet compare --store fleet --base service=checkout,version=1.4 --new service=checkout,version=1.5
   dwell fleet compare --store fleet --base day=2026-11-25 --new day=2026-11-26
   dwell fleet compare --store fleet --base until=2026-11-26T10:00 --new since=2026-11-26T10:00
   dwell fleet compare --store fleet --base host=web-1 --new host=web-2 --fail-if 'wait:futex>+20%'
@@ -70,7 +71,7 @@ It may run at any time, beside agents and questions, and again after it was ende
 /// What is done.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// Show where the time of a fleet went: waits, services, hosts or objects, the most first.
+    /// Show where the time of a fleet went: waits, services, hosts, versions or objects, the most first.
     #[command(arg_required_else_help = true, after_help = REPORT_EXAMPLES)]
     Report(FleetReportArgs),
     /// Show how long a service waited over time, and where that changed most.
@@ -182,8 +183,8 @@ pub struct FleetCompareArgs {
     /// Of which store.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// The rows to compare with: host=NAME, day=2026-11-26, service=NAME, process=NAME, object=NAME, kind=NAME, since=TIME and
-    /// until=TIME, with commas between. A time is 2026-11-26T10:00 in UTC, or so long ago: 7d.
+    /// The rows to compare with: host=NAME, version=NAME, day=2026-11-26, service=NAME, process=NAME, object=NAME, kind=NAME, since=TIME
+    /// and until=TIME, with commas between. A time is 2026-11-26T10:00 in UTC, or so long ago: 7d.
     #[arg(long, value_name = "ROWS", value_parser = selection)]
     pub base: RowSelection,
     /// The rows that are compared.

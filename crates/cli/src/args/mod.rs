@@ -66,14 +66,14 @@ pub use fleet::{
 };
 pub use format::Format;
 pub use gate::{FLEET_NAMES, FleetGate, GateArg};
-pub use habits::{MeantCommand, is_program, meaning_of};
+pub use habits::{MeantCommand, is_program, meaning_of, nearest_word};
 pub use import::ImportArgs;
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
 pub use merge::MergeArgs;
 pub use pack::{PackArgs, UnpackArgs};
-pub use parse::time_before;
+pub use parse::{positive_seconds, time_before};
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};

@@ -78,7 +78,12 @@ fn covered_ns(store: &OpenedStore, option: &str, rows: &RowSelection) -> Result<
         return Ok(covered);
     }
     let error = Hinted::new(format!("{option} chooses no row of the store"));
-    Err(error.hint("dwell fleet report hosts --store DIR lists the hosts, and from when to when they have rows"))
+    Err(error.hint(match rows.values.iter().any(|(column, _)| *column == "version") {
+        true => {
+            "dwell fleet report versions --store DIR lists the versions of services, and from when to when they ran"
+        }
+        false => "dwell fleet report hosts --store DIR lists the hosts, and from when to when they have rows",
+    }))
 }
 
 /// All rows of a comparison.

@@ -29,30 +29,30 @@ fn agent(store: &Path, row: &str) -> Result<Running> {
 }
 
 /// The files of a store, those that are half written, too.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-fn is_whole(file: &Path) -> bool {
+pub fn is_whole(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "parquet")
 }
 
 /// One row of a file.
-struct FleetRow {
-    service: String,
+pub struct FleetRow {
+    pub service: String,
     cells: Vec<(String, Field)>,
 }
 
 impl FleetRow {
-    fn text(&self, column: &str) -> String {
+    pub fn text(&self, column: &str) -> String {
         match self.cell(column) {
             Some(Field::Str(text)) => text.clone(),
             other => format!("{other:?}"),
         }
     }
 
-    fn number(&self, column: &str) -> f64 {
+    pub fn number(&self, column: &str) -> f64 {
         match self.cell(column) {
             Some(Field::Long(number)) => *number as f64,
             _ => f64::NAN,
@@ -65,7 +65,7 @@ impl FleetRow {
 }
 
 /// All rows of all files; fails where one is no table.
-fn rows(store: &Path) -> Result<Vec<FleetRow>> {
+pub fn rows(store: &Path) -> Result<Vec<FleetRow>> {
     let mut rows = Vec::new();
     for file in files(store).into_iter().filter(|file| is_whole(file)) {
         let folder = file.parent().and_then(Path::file_name).context("no folder")?.to_string_lossy().into_owned();

@@ -122,6 +122,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-cgroups",
             "dwell-live",
             "dwell-fleet",
+            "dwell-unwind",
             "dwell-wire",
             "dwell-doctor",
             "dwell-queues",

@@ -5,6 +5,7 @@
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
 mod agent;
+mod agent_configuration;
 mod anatomy;
 mod attached_causes;
 mod bad_code;
@@ -34,6 +35,7 @@ mod first_causes;
 mod first_causes_of_programs;
 mod fleet;
 mod fleet_compact;
+mod fleet_versions;
 mod flight;
 mod foreign_files;
 mod gdb;
@@ -123,6 +125,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     faults_recording::cases,
     top::cases,
     agent::cases,
+    agent_configuration::cases,
     truth::cases,
     unprivileged::cases,
     source::cases,
@@ -149,6 +152,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     sql::cases,
     fleet::cases,
     fleet_compact::cases,
+    fleet_versions::cases,
     mcp::cases,
     settings::cases,
     task_probes::cases,

@@ -261,7 +261,7 @@ fn one_version_everywhere() -> Result<()> {
 }
 
 /// What each package has to have; the folder of the result is the first column of `dpkg-deb --contents`.
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     "./usr/bin/dwell",
     "./usr/share/man/man1/dwell.1.gz",
     "./usr/share/bash-completion/completions/dwell",
@@ -272,6 +272,8 @@ const FILES: [&str; 10] = [
     "./usr/share/doc/dwell/CHANGELOG.md",
     "./usr/share/doc/dwell/docs/rights.md",
     "./usr/share/doc/dwell/LICENSE-MIT",
+    "./usr/share/doc/dwell/examples/dwell-agent.service",
+    "./usr/share/doc/dwell/examples/agent.toml",
 ];
 
 /// The folder of `make dist`, if it has run.

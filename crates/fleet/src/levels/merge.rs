@@ -1,17 +1,17 @@
 //! Rows of time merged to sums that answer the same questions exactly.
 //!
-//! The sums of a process, kind and object stand in its first row of time. A row of time of a host in which no sums stand has one row
-//! with zeros, of something that was there, so that the number and the lengths of rows of time stay what they were. Merging what is
+//! The sums of a process, version, kind and object stand in its first row of time. A row of time of a version on a host in which no sums
+//! stand has one row with zeros, of something that was there, so that the number and the lengths of rows of time stay what they were. Merging what is
 //! merged gives the same as merging all at once.
 
 use std::collections::BTreeMap;
 
 use crate::FleetRow;
 
-/// What sums are of: host, process, kind, object, its type.
-type SumKey = (String, String, String, String, String);
-/// A row of time: host, begin, length.
-type TimeKey = (String, i64, i64);
+/// What sums are of: host, process, version, kind, object, its type.
+type SumKey = (String, String, String, String, String, String);
+/// A row of time: host, version, begin, length.
+type TimeKey = (String, String, i64, i64);
 
 /// See the module.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl MergedRows {
         }
     }
 
-    /// All rows, sorted by host, process, kind and object.
+    /// All rows, sorted by host, process, version, kind and object.
     pub fn into_rows(self) -> Vec<FleetRow> {
         let Self { sums, mut times, full } = self;
         let mut rows: Vec<FleetRow> = sums.into_values().chain(full).collect();
@@ -56,11 +56,12 @@ impl MergedRows {
 }
 
 fn key_of(row: &FleetRow) -> SumKey {
-    (row.host.clone(), row.process.clone(), row.kind.clone(), row.object.clone(), row.object_type.clone())
+    let FleetRow { host, process, version, kind, object, object_type, .. } = row.clone();
+    (host, process, version, kind, object, object_type)
 }
 
 fn time_of(row: &FleetRow) -> TimeKey {
-    (row.host.clone(), row.t, row.length_ns)
+    (row.host.clone(), row.version.clone(), row.t, row.length_ns)
 }
 
 /// Both, in the row of time that began first; `None` where a sum would not fit.
@@ -76,8 +77,8 @@ fn summed(a: &FleetRow, b: &FleetRow) -> Option<FleetRow> {
     })
 }
 
-fn zeros(((host, t, length_ns), (_, process, kind, object, object_type)): (TimeKey, SumKey)) -> FleetRow {
-    FleetRow { host, t, length_ns, process, kind, object, object_type, ..FleetRow::default() }
+fn zeros(((host, version, t, length_ns), (_, process, _, kind, object, object_type)): (TimeKey, SumKey)) -> FleetRow {
+    FleetRow { host, t, length_ns, process, version, kind, object, object_type, ..FleetRow::default() }
 }
 
 #[cfg(test)]
@@ -118,6 +119,14 @@ mod tests {
         }
         let times = |rows: &[FleetRow]| rows.iter().map(time_of).collect::<BTreeSet<_>>();
         assert_eq!(times(&rows), times(&merged));
+    }
+
+    #[test]
+    fn versions_stay_apart_with_their_rows_of_time() {
+        let of = |version: &str, t, wait_ns| FleetRow { version: version.into(), ..row("a", t, "x", wait_ns) };
+        let rows = merged(&[&[of("1", 0, 2), of("1", 10, 3), of("2", 10, 4), of("2", 20, 5)]]);
+        let seen: Vec<_> = rows.iter().map(|row| (row.version.as_str(), row.t, row.wait_ns)).collect();
+        assert_eq!(seen, [("1", 0, 5), ("1", 10, 0), ("2", 10, 9), ("2", 20, 0)]);
     }
 
     #[test]

@@ -40,6 +40,7 @@ answer_columns! {
     Text "service" "Service" "Unit of systemd, else the container, else the name of the process";
     Text "host" "Host" "Name of the host";
     Text "process" "Process" "Name of the process";
+    Text "version" "Version" "Version of the program: of a variable, of the container's image, or the first digits of the build id";
     Text "object" "Object" "What was waited for";
     Text "object_type" "Type" "Type of the object";
     Text "kind" "Kind" "Kind of wait";
@@ -67,7 +68,7 @@ answer_columns! {
 }
 
 /// Columns that rows can be grouped by.
-pub const GROUPS: [&str; 7] = ["day", "service", "host", "process", "object", "object_type", "kind"];
+pub const GROUPS: [&str; 8] = ["day", "service", "host", "process", "version", "object", "object_type", "kind"];
 
 /// The columns of the view `waits`.
 pub(crate) fn columns_of_views() -> impl Iterator<Item = &'static AnswerColumn> {

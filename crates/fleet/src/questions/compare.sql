@@ -1,9 +1,9 @@
 with base_sums as (
-    select service, kind, object, sum(wait_ns) as wait_ns, sum(waits) as waits
-    from waits where {base} and kind <> 'cpu' group by service, kind, object
+    select service, kind, {object} as object, sum(wait_ns) as wait_ns, sum(waits) as waits
+    from waits where {base} and kind <> 'cpu' group by service, kind, {object}
 ), new_sums as (
-    select service, kind, object, sum(wait_ns) as wait_ns, sum(waits) as waits
-    from waits where {new} and kind <> 'cpu' group by service, kind, object
+    select service, kind, {object} as object, sum(wait_ns) as wait_ns, sum(waits) as waits
+    from waits where {new} and kind <> 'cpu' group by service, kind, {object}
 ), base_covered as (
     select sum(length_ns) as covered_ns from (select distinct host, t, length_ns from waits where {base_hosts}) as base_rows
 ), new_covered as (

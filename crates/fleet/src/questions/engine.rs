@@ -33,9 +33,14 @@ impl RowSelection {
         (self.since_ns, self.until_ns)
     }
 
-    /// The rows of the same hosts and times, whatever else is in them.
+    /// The rows of the same hosts and times, whatever else is in them; where a version is chosen, those in which it ran.
     pub(crate) fn of_hosts(&self) -> Self {
-        let of_hosts = |(column, _): &&(&'static str, String)| matches!(*column, "host" | "day");
+        let has_version = self.values.iter().any(|(column, _)| *column == "version");
+        let of_hosts = |(column, _): &&(&'static str, String)| match *column {
+            "host" | "day" => true,
+            "version" | "service" => has_version,
+            _ => false,
+        };
         Self { values: self.values.iter().filter(of_hosts).cloned().collect(), ..*self }
     }
 }
@@ -81,10 +86,12 @@ fn duckdb_scan_files(store: &str, paths: &[String]) -> String {
     duckdb_read(&format!("[{}]", files.collect::<Vec<_>>().join(",\n")))
 }
 
+/// With a column `version` also where no file has it: older agents did not write it.
 fn duckdb_read(files: &str) -> String {
     format!(
-        "read_parquet({files}, hive_partitioning = true, union_by_name = true, \
-         hive_types = {{'day': varchar, 'service': varchar}})"
+        "(select * from read_parquet({files}, hive_partitioning = true, union_by_name = true, \
+         hive_types = {{'day': varchar, 'service': varchar}})\n\
+         union all by name select ''::varchar as version where false) as written"
     )
 }
 

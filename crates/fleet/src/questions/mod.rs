@@ -7,7 +7,7 @@ mod course;
 mod engine;
 
 pub use columns::{AnswerColumn, CellKind, GROUPS};
-pub use course::{TrendStep, compare, covered, trend};
+pub use course::{TrendStep, compare, covered, presence, trend};
 pub use engine::{DUCKDB, RowSelection, SqlEngine};
 
 use crate::{FileNeed, SumLevel};
@@ -35,7 +35,7 @@ pub struct FleetReport {
 }
 
 /// All reports.
-pub static FLEET_REPORTS: [FleetReport; 4] = [
+pub static FLEET_REPORTS: [FleetReport; 5] = [
     FleetReport {
         id: "waits",
         help: "what processes waited for",
@@ -74,6 +74,13 @@ pub static FLEET_REPORTS: [FleetReport; 4] = [
         groups: &["object", "object_type", "kind"],
         measures: &["wait_ns", "waits", "longest_ns", "services", "hosts"],
     },
+    FleetReport {
+        id: "versions",
+        help: "versions of services: the same, on how many hosts, and from when to when they ran",
+        sql: include_str!("versions.sql"),
+        groups: &["service", "version"],
+        measures: &["wait_ns", "waits", "longest_ns", "running_ns", "runnable_ns", "hosts", "first_t", "end_t"],
+    },
 ];
 
 impl FleetReport {
@@ -82,11 +89,11 @@ impl FleetReport {
         FLEET_REPORTS.iter().find(|report| report.id == id)
     }
 
-    /// The files that it needs, with such groups. Rows of time are counted by process, kind or object only where they are rows.
+    /// The files that it needs, with such groups. The bounds and the number of rows of time by process, kind or object need rows.
     pub fn need(&self, rows: &RowSelection, groups: &[&'static str]) -> FileNeed {
-        let counts_rows = self.measures.contains(&"rows_of_time");
-        let are_kept = groups.iter().all(|group| matches!(*group, "day" | "service" | "host"));
-        let coarsest = (are_kept || !counts_rows).then_some(SumLevel::Daily);
+        let tells_rows = self.measures.contains(&"end_t");
+        let are_kept = groups.iter().all(|group| matches!(*group, "day" | "service" | "host" | "version"));
+        let coarsest = (are_kept || !tells_rows).then_some(SumLevel::Daily);
         let need = FileNeed::of(coarsest, &[rows.range()]);
         match rows.values.iter().find(|(column, _)| *column == "service") {
             Some((_, service)) => need.of_service(service),

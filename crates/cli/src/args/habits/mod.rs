@@ -24,6 +24,7 @@ use self::options::{
     ANALYSES, OptionHabit, PERF_RECORD, PERF_REPORT, REPORTS, RESULT, STRACE, TOP, VTUNE_COLLECT, VTUNE_REPORT,
 };
 pub use self::peers::meaning_of;
+pub use self::spelling::nearest as nearest_word;
 use self::translate::{HabitRules, Translation, own_option};
 use crate::error::shell_word;
 

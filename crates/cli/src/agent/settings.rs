@@ -1,0 +1,103 @@
+//! What an agent is to do: the command line, then the configuration, then what is usual.
+
+use std::io;
+use std::path::PathBuf;
+
+use dwell_fleet::{FleetStore, StoreState};
+
+use super::configuration::AgentConfiguration;
+use super::rules::ServiceRules;
+use crate::args::AgentArgs;
+use crate::error::{Hinted, Result};
+
+/// Time that a row has unless somebody says otherwise: five minutes.
+const USUAL_ROW_NS: u64 = 300_000_000_000;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// Folder that the files are written to.
+    pub store: PathBuf,
+    /// Time that a row has, ns.
+    pub row_ns: u64,
+    /// How long it goes on, ns; `None`: until a signal comes.
+    pub duration_ns: Option<u64>,
+    /// Name of this host in the rows.
+    pub host: String,
+    /// What services are called.
+    pub rules: ServiceRules,
+}
+
+impl AgentSettings {
+    /// Reads the configuration where the command line names one.
+    pub fn of(args: &AgentArgs) -> Result<Self> {
+        let configuration =
+            args.config.as_deref().map_or_else(|| Ok(AgentConfiguration::default()), AgentConfiguration::read)?;
+        Self::from_both(args, configuration)
+    }
+
+    /// The store, which is made where it is missing.
+    pub fn open_store(&self) -> Result<FleetStore> {
+        FleetStore::open(&self.store).map_err(|error| self.store_error(&error))
+    }
+
+    /// Whether the store can be opened; leaves nothing there.
+    pub fn try_store(&self) -> Result<StoreState> {
+        FleetStore::try_at(&self.store).map_err(|error| self.store_error(&error))
+    }
+
+    fn store_error(&self, error: &io::Error) -> Hinted {
+        Hinted::new(format!("the store {} cannot be written: {error}", self.store.display()))
+            .hint("--store names a folder that you may write to")
+    }
+
+    fn from_both(args: &AgentArgs, configuration: AgentConfiguration) -> Result<Self> {
+        let AgentConfiguration { store, row_ns, duration_ns, host, rules } = configuration;
+        let store = args.store.clone().or(store).ok_or_else(|| {
+            Hinted::new("neither the configuration nor the command line names a store")
+                .hint("store = \"/var/lib/dwell/fleet\" in the configuration names one; so does --store DIR")
+        })?;
+        Ok(Self {
+            store,
+            row_ns: args.row.or(row_ns).unwrap_or(USUAL_ROW_NS),
+            duration_ns: args.duration.or(duration_ns),
+            host: args.host.clone().or(host).map_or_else(own_name, Ok)?,
+            rules,
+        })
+    }
+}
+
+fn own_name() -> Result<String> {
+    let name = dwell_capture::host();
+    if name.is_empty() {
+        return Err(Hinted::new("this machine has no name").hint("--host NAME says how it is called in the rows"));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> AgentArgs {
+        AgentArgs { store: None, row: None, duration: None, host: None, config: None, check: false }
+    }
+
+    #[test]
+    fn the_command_line_comes_first() {
+        let file = || AgentConfiguration {
+            store: Some("/file".into()),
+            row_ns: Some(1),
+            host: Some("of-file".into()),
+            ..AgentConfiguration::default()
+        };
+        let of_file = AgentSettings::from_both(&args(), file()).unwrap();
+        assert_eq!((of_file.store, of_file.row_ns, of_file.host), ("/file".into(), 1, "of-file".into()));
+        let typed = AgentArgs { store: Some("/typed".into()), row: Some(2), duration: Some(3), ..args() };
+        let both = AgentSettings::from_both(&typed, file()).unwrap();
+        assert_eq!((both.store, both.row_ns, both.duration_ns), ("/typed".into(), 2, Some(3)));
+        assert!(AgentSettings::from_both(&args(), AgentConfiguration::default()).is_err(), "there is no store");
+        let usual = AgentSettings::from_both(&typed, AgentConfiguration::default()).unwrap();
+        assert!(!usual.host.is_empty());
+    }
+}
