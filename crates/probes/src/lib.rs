@@ -14,6 +14,8 @@ mod spec;
 mod symbols;
 mod usdt;
 mod usdt_arguments;
+mod value_error;
+mod value_filter;
 mod value_sites;
 mod value_spec;
 
@@ -22,7 +24,7 @@ pub use exported::exported_addresses;
 pub use sites::{Edge, Site, entry, exported, point_sites, sites};
 pub use spec::{At, Point, TaskPlaces, TaskProbe};
 pub use usdt_arguments::ArgumentPlace;
+pub use value_error::ValueProbeError;
+pub use value_filter::{Comparison, FilterTerm, MOST_TERM_TEXTS, MOST_TERMS, Operand};
 pub use value_sites::value_sites;
-pub use value_spec::{
-    MOST_TEXTS, MOST_VALUES, ProbeValue, ValuePlace, ValueProbe, ValueProbeError, ValueSource, ValueType,
-};
+pub use value_spec::{MOST_TEXTS, MOST_VALUES, ProbeValue, ValuePlace, ValueProbe, ValueSource, ValueType};

@@ -1,9 +1,10 @@
 //! The words of a probe with values: `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, …)`.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use crate::spec::{path, single_colon};
+use crate::value_error::{Parsed, ValueProbeError, Words, nearest, pointing};
+use crate::value_filter::{self, FilterTerm};
 
 /// Most values of a probe: the hook has room for no more.
 pub const MOST_VALUES: usize = 8;
@@ -24,6 +25,8 @@ pub struct ValueProbe {
     pub place: ValuePlace,
     /// What is read, in order.
     pub values: Vec<ProbeValue>,
+    /// What must all hold of the values of a hit that is recorded.
+    pub filter: Vec<FilterTerm>,
     /// As the user wrote it, and where in it the place is.
     text: String,
     place_at: usize,
@@ -114,50 +117,19 @@ impl ValueType {
             Self::Text => 8,
         }
     }
-}
 
-/// Why words are no probe.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{sentence}")]
-pub struct ValueProbeError {
-    sentence: String,
-    text: String,
-    at: usize,
-    /// What to write instead.
-    pub hint: String,
-}
-
-impl ValueProbeError {
-    /// The probe as the user wrote it, and a caret under what is wrong.
-    pub fn pointing(&self) -> String {
-        pointing(&self.text, self.at)
+    /// The least and the greatest number; `None` for texts.
+    pub(crate) fn range(self) -> Option<(i128, i128)> {
+        let bits = 8 * u32::from(self.bytes());
+        match self {
+            Self::Unsigned { .. } | Self::Hex { .. } => Some((0, (1 << bits) - 1)),
+            Self::Signed { .. } => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
+            Self::Text => None,
+        }
     }
-}
-
-/// `text`, and below it a caret under its byte `at`.
-fn pointing(text: &str, at: usize) -> String {
-    let before = text.char_indices().take_while(|(index, _)| *index < at).count();
-    format!("  {text}\n  {:before$}^", "")
-}
-
-type Parsed<T> = std::result::Result<T, ValueProbeError>;
-
-/// The words, of which each part knows where it begins.
-struct Words<'t> {
-    text: &'t str,
 }
 
 impl Words<'_> {
-    /// Where `part`, a part of the words, begins.
-    fn place(&self, part: &str) -> usize {
-        (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize).min(self.text.len())
-    }
-
-    fn wrong(&self, part: &str, sentence: impl fmt::Display, hint: impl Into<String>) -> ValueProbeError {
-        let (sentence, hint) = (sentence.to_string(), hint.into());
-        ValueProbeError { sentence, text: self.text.to_owned(), at: self.place(part), hint }
-    }
-
     fn source(&self, word: &str, place: &ValuePlace) -> Parsed<ValueSource> {
         let returns = matches!(place, ValuePlace::Return(_));
         if returns {
@@ -252,7 +224,8 @@ impl Words<'_> {
 
 impl ValueProbe {
     /// Reads `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, …)`, `NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)` or
-    /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)`; the values can be left out.
+    /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)`; the values can be left out. Behind it there can be a condition:
+    /// `if VALUE > 100 && OTHER == "text"`.
     ///
     /// # Errors
     ///
@@ -263,6 +236,7 @@ impl ValueProbe {
                     NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64)";
         let named = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(['(', ':']));
         let (name, probe) = named.ok_or_else(|| words.wrong(text, "the probe has no name", form))?;
+        let (probe, condition) = condition_of(probe);
         let (kind, rest) = probe.split_once(':').unwrap_or((probe, &probe[probe.len()..]));
         if !KINDS.contains(&kind) {
             let hint = format!("{}; {form}", nearest(kind, &KINDS));
@@ -271,13 +245,31 @@ impl ValueProbe {
         let (rest, list) = values_of(rest);
         let (file, place, place_at) = words.place_of(kind, rest)?;
         let values = list.map_or_else(|| Ok(Vec::new()), |list| words.values(list, &place))?;
-        Ok(Self { name: name.to_owned(), file, place, values, text: text.to_owned(), place_at })
+        let filter = condition.map(|condition| value_filter::filter(&words, condition, &values)).transpose()?;
+        let (name, filter) = (name.to_owned(), filter.unwrap_or_default());
+        Ok(Self { name, file, place, values, filter, text: text.to_owned(), place_at })
+    }
+
+    /// The condition as the user wrote it; empty = none.
+    pub fn condition(&self) -> &str {
+        condition_of(&self.text).1.unwrap_or_default().trim()
     }
 
     /// The probe as the user wrote it, and a caret under its place.
     pub fn pointing_at_place(&self) -> String {
         pointing(&self.text, self.place_at)
     }
+}
+
+/// What is before the condition, and what is behind its `if`: the first behind a list of values, since paths can have that word.
+fn condition_of(text: &str) -> (&str, Option<&str>) {
+    let is_word = |at: &usize| {
+        let rest = &text[at + 3..];
+        rest.is_empty() || rest.starts_with(char::is_whitespace)
+    };
+    let words = || text.match_indices(" if").map(|(at, _)| at).filter(is_word);
+    let at = words().find(|at| text[..*at].trim_end().ends_with(')')).or_else(|| words().next());
+    at.map_or((text, None), |at| (text[..at].trim_end(), Some(&text[at + 3..])))
 }
 
 /// What is before the list of values, and the list. The parentheses of a function's parameters have no `=`.
@@ -288,15 +280,6 @@ fn values_of(text: &str) -> (&str, Option<&str>) {
         Some((before, list)) if list.contains('=') => (before, Some(list)),
         Some((before, list)) if list.starts_with("arg") || list.starts_with("ret") => (before, Some(list)),
         _ => (text, None),
-    }
-}
-
-/// A hint that has the nearest of `names`, or all.
-fn nearest(word: &str, names: &[&str]) -> String {
-    let likeness = |name: &&&str| (1e6 * strsim::normalized_damerau_levenshtein(word, name)) as u64;
-    match names.iter().max_by_key(likeness).filter(|name| likeness(name) >= 500_000) {
-        Some(name) => format!("the nearest is {name}; there is {}", names.join(", ")),
-        None => format!("there is {}", names.join(", ")),
     }
 }
 

@@ -197,6 +197,10 @@ pub struct ProbeDefinition {
     pub name: String,
     /// What its values are called, in their order.
     pub values: Vec<String>,
+    /// What must hold of the values of a hit that is recorded, as the user wrote it; empty = nothing.
+    pub condition: String,
+    /// Hits that did not meet it.
+    pub rejected: u64,
 }
 
 /// A finalized recording of threads in which nothing happened, for tests and made-up results to change.

@@ -70,6 +70,8 @@ pub struct Hooks {
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
     pub(super) event_counts: Option<EventCounts>,
+    /// Hits of probes that did not meet their conditions, a map for each family of them.
+    pub(super) rejections: Vec<MapHandle>,
     pub(super) goroutines: Option<(Object, GoroutineProbes)>,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
@@ -132,6 +134,7 @@ impl Hooks {
             rivals: None,
             creations: None,
             event_counts: None,
+            rejections: Vec::new(),
             goroutines: None,
             urgency,
             delays: DelayFacts::default(),

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::hooks::families::Hooks;
 use crate::kernel::loading;
+use crate::kernel::maps::map_of;
 use crate::topics::task_probes::{self, Places};
 use crate::topics::value_probes::{self, FoundValueProbe};
 
@@ -28,8 +29,19 @@ impl Hooks {
         if !found.is_empty() {
             let object = self.load_family("value_probe")?;
             self.links.extend(value_probes::set(found, &object, pids)?);
+            self.rejections.push(map_of(&object, "probe_rejections")?);
             self.optional.push(object);
         }
         Ok(())
+    }
+
+    /// Hits of each of the first `count` probes that did not meet its condition.
+    pub fn rejections(&self, count: usize) -> Vec<u64> {
+        let mut sums = vec![0u64; count];
+        for map in &self.rejections {
+            let of_family = value_probes::rejections(map, count);
+            sums.iter_mut().zip(of_family).for_each(|(sum, number)| *sum = sum.saturating_add(number));
+        }
+        sums
     }
 }

@@ -2,14 +2,21 @@
 
 use std::path::PathBuf;
 
-use dwell_probes::{ArgumentPlace, MOST_TEXTS, MOST_VALUES, Site, ValueProbe, ValueType, value_sites};
-use dwell_wire::{MOST_PROBE_SITES, MOST_PROBE_TEXTS, MOST_PROBE_VALUES, ProbeSite, probe_source, probe_type};
-use libbpf_rs::{Link, MapCore, MapFlags, Object};
+use dwell_probes::{
+    ArgumentPlace, Comparison, FilterTerm, MOST_TERM_TEXTS, MOST_TERMS, MOST_TEXTS, MOST_VALUES, Operand, Site,
+    ValueProbe, ValueType, value_sites,
+};
+use dwell_wire::{
+    MOST_PROBE_SITES, MOST_PROBE_TERM_TEXTS, MOST_PROBE_TERMS, MOST_PROBE_TEXTS, MOST_PROBE_VALUES, PROBE_TEXT_BYTES,
+    ProbeSite, probe_order, probe_source, probe_type,
+};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object};
 
 use crate::error::{Error, Result};
 use crate::topics::task_probes::{Placed, Program, set_placed};
 
 const _: () = assert!(MOST_VALUES == MOST_PROBE_VALUES && MOST_TEXTS == MOST_PROBE_TEXTS);
+const _: () = assert!(MOST_TERMS == MOST_PROBE_TERMS && MOST_TERM_TEXTS == MOST_PROBE_TERM_TEXTS);
 
 /// A probe with values, and its places.
 pub struct FoundValueProbe {
@@ -46,7 +53,8 @@ fn find_one(number: u32, probe: &ValueProbe, program: &Program<'_>) -> Result<Fo
 /// The values of one place; each lies where `places` says.
 fn what_to_read(number: u32, probe: &ValueProbe, places: &[ArgumentPlace]) -> ProbeSite {
     let mut site: ProbeSite = bytemuck::Zeroable::zeroed();
-    (site.probe, site.count) = (number, probe.values.len() as u32);
+    site.probe = number;
+    set_terms(&mut site, probe);
     for (at, (value, place)) in probe.values.iter().zip(places).enumerate() {
         site.types[at] = match value.ty {
             ValueType::Unsigned { .. } => probe_type::UNSIGNED,
@@ -73,11 +81,56 @@ fn what_to_read(number: u32, probe: &ValueProbe, places: &[ArgumentPlace]) -> Pr
         let narrower = value.ty.bytes() < bytes;
         let kept = value.ty.bytes().min(bytes);
         site.size[at] = bytes;
-        site.shift[at] = 64 - 8 * kept;
+        (site.left[at], site.right[at]) = (64 - 8 * kept, 64 - 8 * kept);
+        site.text_bytes[at] = u8::MAX;
         let own_sign = matches!(value.ty, ValueType::Signed { .. });
         site.is_signed[at] = u8::from(if narrower || kept == value.ty.bytes() { own_sign } else { is_signed });
     }
     site
+}
+
+/// The probe's condition.
+fn set_terms(site: &mut ProbeSite, probe: &ValueProbe) {
+    let mut texts = 0;
+    for (at, FilterTerm { value, comparison, operand, .. }) in probe.filter.iter().enumerate() {
+        site.term_values[at] = *value as u8;
+        site.term_orders[at] = order_of(*comparison);
+        match operand {
+            Operand::Number(number) => site.term_operands[at] = *number as u64,
+            Operand::Text(text) => {
+                let before = probe.values[..*value].iter().filter(|value| value.ty == ValueType::Text);
+                (site.term_slots[at], site.term_texts[at]) = (before.count() as u8, texts as u8);
+                site.term_operands[at] = text.len() as u64;
+                let words: &mut [u8] = bytemuck::cast_slice_mut(&mut site.term_words);
+                let place = words.chunks_exact_mut(PROBE_TEXT_BYTES).nth(texts);
+                for (to, from) in place.into_iter().flatten().zip(text.bytes()) {
+                    *to = from;
+                }
+                texts += 1;
+            }
+        }
+    }
+    site.terms = probe.filter.len() as u32;
+}
+
+/// How a value that meets the comparison may lie to the constant.
+fn order_of(comparison: Comparison) -> u8 {
+    use probe_order::{EQUAL, GREATER, LESS};
+    match comparison {
+        Comparison::Equal => EQUAL,
+        Comparison::Unequal => LESS | GREATER,
+        Comparison::Less => LESS,
+        Comparison::AtMost => LESS | EQUAL,
+        Comparison::Greater => GREATER,
+        Comparison::AtLeast => GREATER | EQUAL,
+    }
+}
+
+/// Hits of each of the first `count` probes that did not meet its condition.
+pub fn rejections(map: &MapHandle, count: usize) -> Vec<u64> {
+    let of = |probe: u32| map.lookup(&probe.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+    let number = |bytes: Vec<u8>| bytes.try_into().ok().map(u64::from_ne_bytes);
+    (0..count as u32).map(|probe| of(probe).and_then(number).unwrap_or(0)).collect()
 }
 
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
