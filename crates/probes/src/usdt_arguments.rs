@@ -80,6 +80,12 @@ pub fn of_function(number: u8) -> Option<ArgumentPlace> {
     }
 }
 
+/// What the caller put onto the stack, at a function's entry: `offset` bytes behind the return address.
+pub fn of_stack(offset: u64) -> Option<ArgumentPlace> {
+    let displacement = i64::try_from(offset).ok()?.checked_add(8)?;
+    Some(ArgumentPlace::Memory { base: STACK_POINTER, index: 0, scale: 0, displacement, bytes: 8, is_signed: false })
+}
+
 /// What a function returns, at its return.
 pub fn returned() -> Option<ArgumentPlace> {
     Some(ArgumentPlace::Register { register: register("rax")?, bytes: 8, is_signed: false })

@@ -1,7 +1,9 @@
 //! The condition of a probe with values: `if id > 100 && who == "bob"`. A hit that does not meet it is counted, not recorded.
 
+use crate::probe_value::{ProbeValue, ValueType};
 use crate::value_error::{Parsed, Words, nearest};
-use crate::value_spec::{ProbeValue, ValueType};
+use crate::value_path::is_path;
+use crate::value_read::ValueRead;
 
 /// Most comparisons of a condition.
 pub const MOST_TERMS: usize = 8;
@@ -30,6 +32,8 @@ pub enum Operand {
     Number(i128),
     /// A text of at most 64 bytes.
     Text(String),
+    /// One of the names that the value's type has for its numbers; a number once the debug information was read.
+    Name(String),
 }
 
 /// How a value is compared with a constant.
@@ -139,8 +143,14 @@ fn one(words: &Words<'_>, text: &str, values: &[ProbeValue]) -> Parsed<FilterTer
         words.wrong(text, format_args!("the probe has no value `{name}`"), hint)
     })?;
     let at = words.place(operand);
-    let term = FilterTerm { value, comparison, operand: operand_of(words, operand)?, at };
-    term.check(words, values[value].ty)?;
+    let is_name = |text: &str| is_path(text) && !text.contains(['-', '.']);
+    let operand = match values[value].ty {
+        None if is_name(operand) => Operand::Name(operand.to_owned()),
+        _ => operand_of(words, operand)?,
+    };
+    let term = FilterTerm { value, comparison, operand, at };
+    // Of others the type is known when the debug information was read.
+    values[value].ty.map_or(Ok(()), |ty| term.check(words, ty))?;
     Ok(term)
 }
 
@@ -177,6 +187,25 @@ fn quoted(text: &str) -> Option<String> {
 }
 
 impl FilterTerm {
+    /// With a number in place of a name, once it is known how the value is read.
+    pub(crate) fn resolved(&self, words: &Words<'_>, read: &ValueRead) -> Parsed<Self> {
+        let mut term = self.clone();
+        if let Operand::Name(name) = &self.operand {
+            let known = read.enumerators.iter().find(|(own, _)| own == name);
+            let Some((_, number)) = known else {
+                let names: Vec<&str> = read.enumerators.iter().map(|(name, _)| name.as_str()).collect();
+                let hint = if names.is_empty() {
+                    "compare it with a number: VALUE == 100".to_owned()
+                } else {
+                    nearest(name, &names)
+                };
+                return Err(words.wrong_at(self.at, format_args!("no number of this value is called `{name}`"), hint));
+            };
+            term.operand = Operand::Number(*number);
+        }
+        term.check(words, read.ty).map(|()| term)
+    }
+
     /// Whether a value of this type can be compared so.
     pub(crate) fn check(&self, words: &Words<'_>, ty: ValueType) -> Parsed<()> {
         let wrong = |sentence: &str, hint: String| Err(words.wrong_at(self.at, sentence, hint));
@@ -184,7 +213,7 @@ impl FilterTerm {
             (Operand::Text(_), Some(_)) => {
                 wrong("a number is compared with a text", "compare it with a number: VALUE == 100".into())
             }
-            (Operand::Number(_), None) => {
+            (Operand::Number(_) | Operand::Name(_), None) => {
                 wrong("a text is compared with a number", "compare it with a text: VALUE == \"100\"".into())
             }
             (Operand::Text(_), None) if !self.comparison.is_of_equality() => {

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::error::Error;
+use crate::probe_value::{ProbeValue, TYPES, ValueSource, ValueType};
 use crate::spec::{path, single_colon};
-use crate::value_error::{Parsed, ValueProbeError, Words, nearest, pointing};
+use crate::value_error::{Parsed, ValueProbeError, Words, nearest};
 use crate::value_filter::{self, FilterTerm};
+use crate::value_path::is_path;
 
 /// Most values of a probe: the hook has room for no more.
 pub const MOST_VALUES: usize = 8;
@@ -48,101 +51,28 @@ pub enum ValuePlace {
     },
 }
 
-/// A value that a probe reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeValue {
-    /// What it is called.
-    pub name: String,
-    /// Where it is.
-    pub source: ValueSource,
-    /// How it is read.
-    pub ty: ValueType,
-}
-
-/// Where a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueSource {
-    /// An argument, by its number; the first is 0.
-    Argument(u8),
-    /// What a function returns.
-    Returned,
-}
-
-/// How a value is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueType {
-    /// A number without sign.
-    Unsigned {
-        /// Its bytes: 1, 2, 4 or 8.
-        bytes: u8,
-    },
-    /// A number with a sign.
-    Signed {
-        /// Its bytes.
-        bytes: u8,
-    },
-    /// A number without sign that is shown in base 16.
-    Hex {
-        /// Its bytes.
-        bytes: u8,
-    },
-    /// The text that the value, an address, leads to: up to the first zero, at most 64 bytes.
-    Text,
-}
-
-/// Every type by its name.
-const TYPES: [(&str, ValueType); 13] = [
-    ("u8", ValueType::Unsigned { bytes: 1 }),
-    ("u16", ValueType::Unsigned { bytes: 2 }),
-    ("u32", ValueType::Unsigned { bytes: 4 }),
-    ("u64", ValueType::Unsigned { bytes: 8 }),
-    ("i8", ValueType::Signed { bytes: 1 }),
-    ("i16", ValueType::Signed { bytes: 2 }),
-    ("i32", ValueType::Signed { bytes: 4 }),
-    ("i64", ValueType::Signed { bytes: 8 }),
-    ("x8", ValueType::Hex { bytes: 1 }),
-    ("x16", ValueType::Hex { bytes: 2 }),
-    ("x32", ValueType::Hex { bytes: 4 }),
-    ("x64", ValueType::Hex { bytes: 8 }),
-    ("str", ValueType::Text),
-];
-
 const KINDS: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
-
-impl ValueType {
-    /// Bytes of the number, or of the address of a text.
-    pub fn bytes(self) -> u8 {
-        match self {
-            Self::Unsigned { bytes } | Self::Signed { bytes } | Self::Hex { bytes } => bytes,
-            Self::Text => 8,
-        }
-    }
-
-    /// The least and the greatest number; `None` for texts.
-    pub(crate) fn range(self) -> Option<(i128, i128)> {
-        let bits = 8 * u32::from(self.bytes());
-        match self {
-            Self::Unsigned { .. } | Self::Hex { .. } => Some((0, (1 << bits) - 1)),
-            Self::Signed { .. } => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
-            Self::Text => None,
-        }
-    }
-}
 
 impl Words<'_> {
     fn source(&self, word: &str, place: &ValuePlace) -> Parsed<ValueSource> {
-        let returns = matches!(place, ValuePlace::Return(_));
-        if returns {
-            let hint = "a uretprobe reads what the function returns: VALUE=ret:i64";
+        if matches!(place, ValuePlace::Return(_)) {
+            let hint = "a uretprobe reads what the function returns: VALUE=ret:i64, ret or ret->MEMBER";
+            let is_result = is_path(word) && word.split(['-', '.']).next() == Some("ret");
             return if word == "ret" {
                 Ok(ValueSource::Returned)
+            } else if is_result {
+                Ok(ValueSource::Path(word.to_owned()))
             } else {
                 Err(self.wrong(word, format_args!("`{word}` is not there when a function returns"), hint))
             };
         }
-        let number = word.strip_prefix("arg").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-        match number.and_then(|number| number.parse().ok()) {
-            Some(number) if number < MOST_ARGUMENTS => Ok(ValueSource::Argument(number)),
+        let digits = word.strip_prefix("arg").filter(|rest| !rest.is_empty());
+        let number = digits.filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        match number.map(str::parse) {
+            Some(Ok(number)) if number < MOST_ARGUMENTS => Ok(ValueSource::Argument(number)),
+            None if matches!(place, ValuePlace::Entry(_)) && word != "ret" && is_path(word) => {
+                Ok(ValueSource::Path(word.to_owned()))
+            }
             _ => {
                 let hint = if word == "ret" {
                     "what a function returns is read by a uretprobe: NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)"
@@ -163,16 +93,26 @@ impl Words<'_> {
         })
     }
 
-    /// `NAME=SOURCE:TYPE`.
+    /// `NAME=SOURCE:TYPE`; of what the debug information knows, `SOURCE` alone.
     fn value(&self, text: &str, place: &ValuePlace) -> Parsed<ProbeValue> {
-        let form = "a value is NAME=arg0:u32, with u8 to u64, i8 to i64, x8 to x64 or str";
-        let (name, rest) = text.split_once('=').ok_or_else(|| self.wrong(text, "a value has no name", form))?;
-        let (name, rest) = (name.trim(), rest.trim());
+        let form = "a value is NAME=arg0:u32, with u8 to u64, i8 to i64, x8 to x64 or str; where there is debug information, \
+                    PARAMETER or PARAMETER->MEMBER";
+        let (name, rest) =
+            text.split_once('=').map_or((None, text), |(name, rest)| (Some(name.trim_end()), rest.trim()));
+        let (source_text, ty) =
+            rest.rsplit_once(':').map_or((rest, None), |(source, ty)| (source.trim_end(), Some(ty.trim())));
+        let name = name.unwrap_or(source_text);
         if name.is_empty() || name.contains(|c: char| c.is_control() || c.is_whitespace()) {
             return Err(self.wrong(text, "a value has no name", form));
         }
-        let (source, ty) = rest.split_once(':').ok_or_else(|| self.wrong(rest, "a value has no type", form))?;
-        Ok(ProbeValue { name: name.to_owned(), source: self.source(source, place)?, ty: self.ty(ty)? })
+        let mut source = self.source(source_text, place)?;
+        let ty = ty.map(|ty| self.ty(ty)).transpose()?;
+        match (&source, ty) {
+            (ValueSource::Argument(_), None) => return Err(self.wrong(rest, "a value has no type", form)),
+            (ValueSource::Returned, None) => source = ValueSource::Path("ret".to_owned()),
+            _ => {}
+        }
+        Ok(ProbeValue { name: name.to_owned(), source, ty, at: self.place(source_text) })
     }
 
     fn values(&self, list: &str, place: &ValuePlace) -> Parsed<Vec<ProbeValue>> {
@@ -187,13 +127,10 @@ impl Words<'_> {
                     "give each value a name of its own",
                 ));
             }
-            texts += usize::from(value.ty == ValueType::Text);
+            texts += usize::from(value.ty == Some(ValueType::Text));
             values.push(value);
             if values.len() > MOST_VALUES || texts > MOST_TEXTS {
-                let hint = format!(
-                    "a probe has at most {MOST_VALUES} values, of which {MOST_TEXTS} are texts: set another one at the same place"
-                );
-                return Err(self.wrong(text, "this value is one too many", hint));
+                return Err(self.wrong(text, "this value is one too many", too_many()));
             }
         }
         Ok(values)
@@ -222,8 +159,15 @@ impl Words<'_> {
     }
 }
 
+/// What to do when a probe has too many values.
+pub(crate) fn too_many() -> String {
+    format!(
+        "a probe has at most {MOST_VALUES} values, of which {MOST_TEXTS} are texts: set another one at the same place"
+    )
+}
+
 impl ValueProbe {
-    /// Reads `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, …)`, `NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)` or
+    /// Reads `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, PARAMETER->MEMBER, …)`, `NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)` or
     /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)`; the values can be left out. Behind it there can be a condition:
     /// `if VALUE > 100 && OTHER == "text"`.
     ///
@@ -255,9 +199,14 @@ impl ValueProbe {
         condition_of(&self.text).1.unwrap_or_default().trim()
     }
 
-    /// The probe as the user wrote it, and a caret under its place.
-    pub fn pointing_at_place(&self) -> String {
-        pointing(&self.text, self.place_at)
+    /// The words.
+    pub(crate) fn words(&self) -> Words<'_> {
+        Words { text: &self.text }
+    }
+
+    /// What is wrong with the probe's place.
+    pub(crate) fn wrong_place(&self, error: &Error) -> ValueProbeError {
+        self.words().wrong_at(self.place_at, error, error.hint())
     }
 }
 
@@ -272,14 +221,28 @@ fn condition_of(text: &str) -> (&str, Option<&str>) {
     at.map_or((text, None), |at| (text[..at].trim_end(), Some(&text[at + 3..])))
 }
 
-/// What is before the list of values, and the list. The parentheses of a function's parameters have no `=`.
+/// Words that only the types of a function's parameters have.
+const TYPE_WORDS: [&str; 14] = [
+    "void", "char", "short", "int", "long", "float", "double", "bool", "unsigned", "signed", "const", "struct", "enum",
+    "auto",
+];
+
+/// What is before the list of values, and the list: not the parameters' types, by which a function can be named. Behind these an
+/// empty list is none.
 fn values_of(text: &str) -> (&str, Option<&str>) {
     let open = text.rfind('(').filter(|_| text.ends_with(')'));
-    let list = open.map(|open| (&text[..open], &text[open + 1..text.len() - 1]));
-    match list {
-        Some((before, list)) if list.contains('=') => (before, Some(list)),
-        Some((before, list)) if list.starts_with("arg") || list.starts_with("ret") => (before, Some(list)),
-        _ => (text, None),
+    let Some((before, list)) = open.map(|open| (&text[..open], &text[open + 1..text.len() - 1])) else {
+        return (text, None);
+    };
+    let is_word = |word: &str| TYPE_WORDS.contains(&word);
+    let has_types = list.contains("::")
+        || list.contains(['*', '&', '<'])
+        || list.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_word);
+    match list.trim() {
+        "" if before.ends_with(')') => (before, None),
+        "" => (text, None),
+        _ if has_types && !list.contains('=') => (text, None),
+        _ => (before, Some(list)),
     }
 }
 
@@ -298,11 +261,16 @@ mod tests {
         let probe = parse("charge=uprobe:./app:process_request(id=arg0:u32, who=arg1:str)");
         assert_eq!((probe.name.as_str(), probe.file.clone()), ("charge", Some("./app".into())));
         assert_eq!(probe.place, ValuePlace::Entry("process_request".into()));
-        let value =
-            |name: &str, number, ty| ProbeValue { name: name.into(), source: ValueSource::Argument(number), ty };
-        assert_eq!(probe.values, [value("id", 0, ValueType::Unsigned { bytes: 4 }), value("who", 1, ValueType::Text)]);
-        let caret = probe.pointing_at_place().lines().nth(1).and_then(|line| line.find('^')).expect("a caret");
-        assert_eq!(&probe.pointing_at_place()[caret..caret + 7], "process");
+        assert_eq!(
+            shown(&probe),
+            [
+                ("id".into(), ValueSource::Argument(0), Some(ValueType::Unsigned { bytes: 4 })),
+                ("who".into(), ValueSource::Argument(1), Some(ValueType::Text))
+            ]
+        );
+        let pointing = probe.wrong_place(&Error::NoCode { address: 0, file: "app".into() }).pointing();
+        let caret = pointing.lines().nth(1).and_then(|line| line.find('^')).expect("a caret");
+        assert_eq!(&pointing[caret..caret + 7], "process");
         let returned = parse("end=uretprobe:http::parse(int, char)(ret=ret:i64)");
         assert_eq!(returned.place, ValuePlace::Return("http::parse(int, char)".into()));
         assert_eq!(returned.values[0].source, ValueSource::Returned);
@@ -310,6 +278,33 @@ mod tests {
         assert_eq!(usdt.place, ValuePlace::Usdt { provider: "python".into(), name: "gc__start".into() });
         assert_eq!(parse("x=uprobe:f(int)").place, ValuePlace::Entry("f(int)".into()));
         assert!(parse("x=uprobe:f").values.is_empty());
+    }
+
+    fn shown(probe: &ValueProbe) -> Vec<(String, ValueSource, Option<ValueType>)> {
+        probe.values.iter().map(|value| (value.name.clone(), value.source.clone(), value.ty)).collect()
+    }
+
+    #[test]
+    fn parameters_are_named_and_lead_to_members() {
+        let probe = parse("x=uprobe:./app:f(req->queue.len, who = req->name:str, id) if req->queue.len > 3");
+        let path = |path: &str| ValueSource::Path(path.into());
+        assert_eq!(
+            shown(&probe),
+            [
+                ("req->queue.len".into(), path("req->queue.len"), None),
+                ("who".into(), path("req->name"), Some(ValueType::Text)),
+                ("id".into(), path("id"), None),
+            ]
+        );
+        assert_eq!(probe.filter.len(), 1);
+        let returned = parse("x=uretprobe:f(ret, ret->code, c=ret:u8)");
+        let sources: Vec<ValueSource> = returned.values.iter().map(|value| value.source.clone()).collect();
+        assert_eq!(sources, [path("ret"), path("ret->code"), ValueSource::Returned]);
+        for function in ["f(int)", "f(std::string)", "f(Foo*)", "f()", "a::f(Foo const&, X)"] {
+            assert_eq!(parse(&format!("x=uprobe:{function}")).place, ValuePlace::Entry(function.into()));
+        }
+        assert_eq!(parse("x=uprobe:f(Foo)()").place, ValuePlace::Entry("f(Foo)".into()));
+        assert_eq!(parse("x=uprobe:f(int)(id)").values.len(), 1);
     }
 
     /// The sentence, the text from the caret on, and the hint.
@@ -333,7 +328,9 @@ mod tests {
             ("x=uprobe:f(a=ret:u8)", "`ret` is no argument", "ret:u8)", "uretprobe"),
             ("x=uretprobe:f(a=arg0:u8)", "`arg0` is not there when a function returns", "arg0:u8)", "ret"),
             ("x=uprobe:f(a=arg0)", "a value has no type", "arg0)", "u32"),
-            ("x=uprobe:f(arg0:u32)", "a value has no name", "arg0:u32)", "NAME=arg0"),
+            ("x=uprobe:f(=arg0:u32)", "a value has no name", "=arg0:u32)", "NAME=arg0"),
+            ("x=uprobe:f(a->)", "`a->` is no argument", "a->)", "arg0"),
+            ("x=usdt:p:n(a)", "`a` is no argument", "a)", "arg0"),
             ("x=uprobe:f(a=arg0:u8,a=arg1:u8)", "`a` is there twice", "a=arg1:u8)", "own"),
         ] {
             let (told, pointed, hinted) = refused(text);
@@ -348,7 +345,7 @@ mod tests {
         #[test]
         fn no_words_cause_a_panic(text in "([a-z]{0,3}=)?(uprobe|usdt|uretprobe|\\PC{0,4}):?\\PC{0,12}(\\(\\PC{0,6}=?(arg|ret)?[0-9]{0,3}:?(u8|str|\\PC{0,3})[,)]{0,2}){0,2}") {
             match ValueProbe::parse(&text) {
-                Ok(probe) => prop_assert!(probe.values.len() <= MOST_VALUES && probe.pointing_at_place().contains('^')),
+                Ok(probe) => prop_assert!(probe.values.len() <= MOST_VALUES && probe.place_at <= text.len()),
                 Err(error) => prop_assert!(error.pointing().ends_with('^') && !error.hint.is_empty()),
             }
         }

@@ -68,6 +68,7 @@ fn definition(probe: &ValueProbe) -> ProbeDefinition {
     ProbeDefinition {
         name: probe.name.clone(),
         values: probe.values.iter().map(|value| value.name.clone()).collect(),
+        names: Vec::new(),
         condition: probe.condition().to_owned(),
         rejected: 0,
     }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use dwell_probes::{
-    ArgumentPlace, Comparison, FilterTerm, MOST_TERM_TEXTS, MOST_TERMS, MOST_TEXTS, MOST_VALUES, Operand, Site,
-    ValueProbe, ValueType, value_sites,
+    ArgumentPlace, Comparison, FilterTerm, MOST_STEPS, MOST_TERM_TEXTS, MOST_TERMS, MOST_TEXTS, MOST_VALUES, Operand,
+    Site, ValueProbe, ValueRead, ValueType, value_sites,
 };
 use dwell_wire::{
-    MOST_PROBE_SITES, MOST_PROBE_TERM_TEXTS, MOST_PROBE_TERMS, MOST_PROBE_TEXTS, MOST_PROBE_VALUES, PROBE_TEXT_BYTES,
-    ProbeSite, probe_order, probe_source, probe_type,
+    MOST_PROBE_SITES, MOST_PROBE_STEPS, MOST_PROBE_TERM_TEXTS, MOST_PROBE_TERMS, MOST_PROBE_TEXTS, MOST_PROBE_VALUES,
+    PROBE_TEXT_BYTES, ProbeSite, probe_order, probe_source, probe_type,
 };
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object};
 
@@ -16,11 +16,14 @@ use crate::error::{Error, Result};
 use crate::topics::task_probes::{Placed, Program, set_placed};
 
 const _: () = assert!(MOST_VALUES == MOST_PROBE_VALUES && MOST_TEXTS == MOST_PROBE_TEXTS);
+const _: () = assert!(MOST_STEPS == MOST_PROBE_STEPS);
 const _: () = assert!(MOST_TERMS == MOST_PROBE_TERMS && MOST_TERM_TEXTS == MOST_PROBE_TERM_TEXTS);
 
 /// A probe with values, and its places.
 pub struct FoundValueProbe {
     name: String,
+    /// Of each value, the names of its numbers.
+    pub names: Vec<Vec<(u64, String)>>,
     file: PathBuf,
     sites: Vec<Site>,
     /// What the hook reads at each place.
@@ -43,62 +46,63 @@ fn find_one(number: u32, probe: &ValueProbe, program: &Program<'_>) -> Result<Fo
         }
         None => program.own_file(),
     };
-    let placed = |source| Error::ValueProbe { shown: probe.pointing_at_place(), source };
-    let found = value_sites(&file, probe).map_err(placed)?;
-    let reads = found.iter().map(|(_, places)| what_to_read(number, probe, places)).collect();
-    let sites = found.into_iter().map(|(site, _)| site).collect();
-    Ok(FoundValueProbe { name: probe.name.clone(), file, sites, reads })
+    let found = value_sites(&file, probe)?;
+    let reads = found.sites.iter().map(|(_, reads)| what_to_read(number, reads, &found.filter)).collect();
+    let names = found.sites.first().map(|(_, reads)| reads.iter().map(names_of).collect()).unwrap_or_default();
+    let sites = found.sites.into_iter().map(|(site, _)| site).collect();
+    Ok(FoundValueProbe { name: probe.name.clone(), names, file, sites, reads })
 }
 
-/// The values of one place; each lies where `places` says.
-fn what_to_read(number: u32, probe: &ValueProbe, places: &[ArgumentPlace]) -> ProbeSite {
+/// The names of a value's numbers, by the bits that a record has of each.
+fn names_of(read: &ValueRead) -> Vec<(u64, String)> {
+    read.enumerators.iter().map(|(name, number)| (*number as u64, name.clone())).collect()
+}
+
+/// The values of one place, and what must hold of them.
+fn what_to_read(number: u32, reads: &[ValueRead], filter: &[FilterTerm]) -> ProbeSite {
     let mut site: ProbeSite = bytemuck::Zeroable::zeroed();
     site.probe = number;
-    set_terms(&mut site, probe);
-    for (at, (value, place)) in probe.values.iter().zip(places).enumerate() {
-        site.types[at] = match value.ty {
+    set_terms(&mut site, reads, filter);
+    for (at, read) in reads.iter().enumerate() {
+        site.types[at] = match read.ty {
             ValueType::Unsigned { .. } => probe_type::UNSIGNED,
             ValueType::Signed { .. } => probe_type::SIGNED,
             ValueType::Hex { .. } => probe_type::HEX,
             ValueType::Text => probe_type::TEXT,
         };
-        let (bytes, is_signed) = match *place {
-            ArgumentPlace::Register { register, bytes, is_signed } => {
+        match read.place {
+            ArgumentPlace::Register { register, .. } => {
                 (site.source[at], site.base[at]) = (probe_source::REGISTER, register);
-                (bytes, is_signed)
             }
-            ArgumentPlace::Memory { base, index, scale, displacement, bytes, is_signed } => {
+            ArgumentPlace::Memory { base, index, scale, displacement, .. } => {
                 (site.source[at], site.base[at]) = (probe_source::MEMORY, base);
                 (site.index[at], site.scale[at], site.displacement[at]) = (index, scale, displacement as u64);
-                (bytes, is_signed)
             }
             ArgumentPlace::Constant(value) => {
                 (site.source[at], site.displacement[at]) = (probe_source::CONSTANT, value as u64);
-                (8, true)
             }
-        };
-        // What is as wide as its place, or wider, has the place's sign; what is narrower has its own.
-        let narrower = value.ty.bytes() < bytes;
-        let kept = value.ty.bytes().min(bytes);
-        site.size[at] = bytes;
-        (site.left[at], site.right[at]) = (64 - 8 * kept, 64 - 8 * kept);
-        site.text_bytes[at] = u8::MAX;
-        let own_sign = matches!(value.ty, ValueType::Signed { .. });
-        site.is_signed[at] = u8::from(if narrower || kept == value.ty.bytes() { own_sign } else { is_signed });
+        }
+        (site.size[at], site.left[at], site.right[at]) = (read.bytes, read.left, read.right);
+        (site.is_signed[at], site.text_bytes[at]) = (u8::from(read.is_signed), read.text_bytes);
+        (site.steps[at], site.ends[at]) = (read.steps.len() as u8, read.end as u64);
+        for (to, step) in site.step_offsets[at * MOST_PROBE_STEPS..].iter_mut().zip(&read.steps) {
+            *to = *step as u64;
+        }
     }
     site
 }
 
 /// The probe's condition.
-fn set_terms(site: &mut ProbeSite, probe: &ValueProbe) {
+fn set_terms(site: &mut ProbeSite, reads: &[ValueRead], filter: &[FilterTerm]) {
     let mut texts = 0;
-    for (at, FilterTerm { value, comparison, operand, .. }) in probe.filter.iter().enumerate() {
+    for (at, FilterTerm { value, comparison, operand, .. }) in filter.iter().enumerate() {
         site.term_values[at] = *value as u8;
         site.term_orders[at] = order_of(*comparison);
         match operand {
+            Operand::Name(_) => {} // each became a number
             Operand::Number(number) => site.term_operands[at] = *number as u64,
             Operand::Text(text) => {
-                let before = probe.values[..*value].iter().filter(|value| value.ty == ValueType::Text);
+                let before = reads.iter().take(*value).filter(|read| read.ty == ValueType::Text);
                 (site.term_slots[at], site.term_texts[at]) = (before.count() as u8, texts as u8);
                 site.term_operands[at] = text.len() as u64;
                 let words: &mut [u8] = bytemuck::cast_slice_mut(&mut site.term_words);
@@ -110,7 +114,7 @@ fn set_terms(site: &mut ProbeSite, probe: &ValueProbe) {
             }
         }
     }
-    site.terms = probe.filter.len() as u32;
+    site.terms = filter.len() as u32;
 }
 
 /// How a value that meets the comparison may lie to the constant.

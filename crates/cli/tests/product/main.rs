@@ -61,6 +61,7 @@ mod names;
 mod packaging;
 mod packing;
 mod perf_data;
+mod probe_members;
 mod pt;
 mod python;
 mod python_library;
@@ -152,6 +153,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     mcp::cases,
     settings::cases,
     task_probes::cases,
+    probe_members::cases,
     value_probes::cases,
     containers::cases,
     control::cases,

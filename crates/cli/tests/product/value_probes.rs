@@ -218,7 +218,7 @@ fn bad_input() -> Result<()> {
         ),
         ("r=uprobe:process_request(id=arg0:u23)", "`u23` is no type", "u23)", "u8"),
         ("r=kprobe:f", "`kprobe` is no kind of probe", "kprobe:f", "uprobe"),
-        ("r=uprobe:process_request(id=argo:u32)", "`argo` is no argument", "argo:u32)", "arg0"),
+        ("r=uprobe:process_request(id=arg90:u32)", "`arg90` is no argument", "arg90:u32)", "arg0"),
         ("r=uprobe:process_request(id=arg0:u32) if idd > 1", "no value `idd`", "idd > 1", "id"),
         ("r=uprobe:process_request(id=arg0:u8) if id == 256", "no value can be 256", "256", "from 0 to 255"),
         ("r=usdt:app:start(id=arg0:u32)", "no USDT probe app:start", "app:start(", "uprobe"),
