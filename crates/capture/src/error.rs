@@ -100,6 +100,17 @@ pub enum Error {
     /// A probe with values has no place, or no such value.
     #[error(transparent)]
     ValueProbe(#[from] ValueProbeError),
+    /// The kernel sets no probe at this tracepoint.
+    #[error("probe {probe}: the kernel cannot set it: {source}")]
+    TracepointRefused {
+        /// Name of the probe.
+        probe: String,
+        /// The kernel's reason.
+        source: libbpf_rs::Error,
+    },
+    /// Tracepoints tell of the kernel's memory, which only root may read.
+    #[error("probes at tracepoints need root")]
+    TracepointsNeedRoot,
     /// The probes with values have more places than their hook tells apart.
     #[error("the probes have {places} places, of which {} can be told apart", dwell_wire::MOST_PROBE_SITES)]
     TooManyProbeSites {

@@ -243,10 +243,11 @@ impl<'d> DebugInfo<'d> {
     }
 
     /// Where a parameter lies when `address`, the function's first instruction, is to run, as far as that is one operation; and
-    /// whether the function's frame is counted from its caller's.
-    pub fn location(&self, node: &Node<'d>, address: u64) -> Option<gimli::Operation<Reader<'d>>> {
+    /// whether that is told of this instruction: what is told of the whole function can hold only once its frame is set up.
+    pub fn location(&self, node: &Node<'d>, address: u64) -> Option<(gimli::Operation<Reader<'d>>, bool)> {
         let value = self.entry(node)?.attr_value(gimli::DW_AT_location)?;
-        self.only_operation(node, value, address)
+        let is_exact = !matches!(value, AttributeValue::Exprloc(_));
+        Some((self.only_operation(node, value, address)?, is_exact))
     }
 
     /// What offsets of a function's frame count from.

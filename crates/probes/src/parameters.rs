@@ -20,6 +20,9 @@ const MOST_DEPTH: usize = 8;
 /// Of `pt_regs`, the places of the registers as DWARF numbers them.
 const REGISTERS: [u8; 16] = [10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0];
 
+/// Those in which the convention passes integers, as DWARF numbers them.
+const ARGUMENTS: [u16; 6] = [5, 4, 1, 2, 8, 9];
+
 /// A parameter, or what a function returns.
 pub(crate) struct Parameter<'d> {
     pub name: String,
@@ -69,7 +72,7 @@ pub(crate) fn parameters<'d>(
     own.map(|node| {
         let ty = info.type_of(&node);
         let by_convention = taken.place(&class_of(info, ty.as_ref()));
-        let told = told(info, (function, &node), address);
+        let told = told(info, (function, &node), address, by_convention.is_ok());
         let mut place = told.map_or(by_convention, Ok);
         let is_address = ty.as_ref().is_some_and(|ty| is_by_reference(info, ty));
         if let Some(TypeKind::Structure { .. }) = ty.as_ref().map(|ty| TypeKind::of(info, ty)).filter(|_| !is_address) {
@@ -93,10 +96,17 @@ pub(crate) fn result<'d>(info: &DebugInfo<'d>, function: &Node<'d>) -> Parameter
     Parameter { name: "ret".to_owned(), ty, place, is_address: false }
 }
 
-/// Where the debug information says that it lies.
-fn told<'d>(info: &DebugInfo<'d>, (function, node): (&Node<'d>, &Node<'d>), address: u64) -> Option<ArgumentPlace> {
-    match info.location(node, address)? {
-        Operation::Register { register } => {
+/// Where the debug information says that it lies. `has_place`: the convention knows that, too.
+fn told<'d>(
+    info: &DebugInfo<'d>,
+    (function, node): (&Node<'d>, &Node<'d>),
+    address: u64,
+    has_place: bool,
+) -> Option<ArgumentPlace> {
+    let (operation, is_exact) = info.location(node, address)?;
+    match operation {
+        // Of a large function gcc tells one register for all of it: the one that the parameter is moved to at first.
+        Operation::Register { register } if is_exact || (!has_place && ARGUMENTS.contains(&register.0)) => {
             let register = *REGISTERS.get(usize::from(register.0))?;
             Some(ArgumentPlace::Register { register, bytes: 8, is_signed: false })
         }

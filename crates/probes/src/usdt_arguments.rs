@@ -29,6 +29,25 @@ pub enum ArgumentPlace {
     },
     /// A number.
     Constant(i64),
+    /// A field of an event of the kernel.
+    Event {
+        /// Where it begins.
+        offset: u64,
+        /// How many bytes.
+        bytes: u8,
+        /// Whether these have a sign.
+        is_signed: bool,
+    },
+    /// The address of such a field.
+    EventAddress {
+        /// Where it begins.
+        offset: u64,
+    },
+    /// The address of what an offset in such a field leads to.
+    EventOffset {
+        /// Where the field begins.
+        offset: u64,
+    },
 }
 
 /// The names of each register: all of it, its lower 32, 16 and 8 bits; in the order of `pt_regs`.

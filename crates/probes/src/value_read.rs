@@ -38,7 +38,9 @@ impl ValueRead {
             ArgumentPlace::Register { bytes, is_signed, .. } | ArgumentPlace::Memory { bytes, is_signed, .. } => {
                 (bytes, is_signed)
             }
+            ArgumentPlace::Event { bytes, is_signed, .. } => (bytes, is_signed),
             ArgumentPlace::Constant(_) => (8, true),
+            ArgumentPlace::EventAddress { .. } | ArgumentPlace::EventOffset { .. } => (8, false),
         };
         let (steps, enumerators) = (Vec::new(), Vec::new());
         let mut read =

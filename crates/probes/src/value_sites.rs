@@ -9,14 +9,14 @@ use crate::elf::{Data, Elf};
 use crate::error::{Error, Result};
 use crate::member_path;
 use crate::parameters::{parameters, result};
-use crate::probe_value::{ProbeValue, ValueSource, ValueType};
+use crate::probe_value::{ProbeValue, ValueSource};
 use crate::sites::{Edge, Named, Site, usdt_sites};
 use crate::usdt;
 use crate::usdt_arguments::{of_function, of_usdt, returned, words};
 use crate::value_error::{Parsed, ValueProbeError};
 use crate::value_filter::FilterTerm;
 use crate::value_read::ValueRead;
-use crate::value_spec::{MOST_TEXTS, ValuePlace, ValueProbe, too_many};
+use crate::value_spec::{ValuePlace, ValueProbe};
 
 /// The places of a probe, and what is read at each.
 #[derive(Clone, Debug)]
@@ -49,23 +49,11 @@ pub fn value_sites(path: &Path, probe: &ValueProbe) -> std::result::Result<Value
             let reads = of_call((path, &elf), probe, (name, entry))?;
             sites.into_iter().map(|site| (site, reads.clone())).collect()
         }
+        ValuePlace::Tracepoint { .. } => Vec::new(), // in no file: see `event_values`
         ValuePlace::Usdt { provider, name } => of_usdt_probe(&elf, path, probe, (provider, name)).map_err(wrong)?,
     };
-    let filter = sites.first().map_or(Ok(Vec::new()), |(_, reads)| checked(probe, reads))?;
+    let filter = sites.first().map_or(Ok(Vec::new()), |(_, reads)| probe.checked(reads))?;
     Ok(ValueSites { sites, filter })
-}
-
-/// The probe's condition, as far as it can be met by what is read so.
-fn checked(probe: &ValueProbe, reads: &[ValueRead]) -> Parsed<Vec<FilterTerm>> {
-    let texts = || reads.iter().zip(&probe.values).filter(|(read, _)| read.ty == ValueType::Text);
-    if let Some((_, value)) = texts().nth(MOST_TEXTS) {
-        return Err(probe.words().wrong_at(value.at, "this text is one too many", too_many()));
-    }
-    let resolved = |term: &FilterTerm| {
-        let read = reads.get(term.value);
-        read.map_or_else(|| Ok(term.clone()), |read| term.resolved(&probe.words(), read))
-    };
-    probe.filter.iter().map(resolved).collect()
 }
 
 /// What is read where the function `name` begins, at `entry`, or returns.
@@ -174,6 +162,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::probe_value::ValueType;
 
     const PROGRAM: &str = r"
 struct queue { long padding; unsigned len; struct queue *next; };

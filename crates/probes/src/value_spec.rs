@@ -8,6 +8,7 @@ use crate::spec::{path, single_colon};
 use crate::value_error::{Parsed, ValueProbeError, Words, nearest};
 use crate::value_filter::{self, FilterTerm};
 use crate::value_path::is_path;
+use crate::value_read::ValueRead;
 
 /// Most values of a probe: the hook has room for no more.
 pub const MOST_VALUES: usize = 8;
@@ -42,6 +43,13 @@ pub enum ValuePlace {
     Entry(String),
     /// A function's returns.
     Return(String),
+    /// A tracepoint of the kernel.
+    Tracepoint {
+        /// Its group.
+        group: String,
+        /// Its name.
+        name: String,
+    },
     /// A USDT probe.
     Usdt {
         /// Whose.
@@ -51,7 +59,7 @@ pub enum ValuePlace {
     },
 }
 
-const KINDS: [&str; 3] = ["uprobe", "uretprobe", "usdt"];
+const KINDS: [&str; 4] = ["uprobe", "uretprobe", "usdt", "tracepoint"];
 
 impl Words<'_> {
     fn source(&self, word: &str, place: &ValuePlace) -> Parsed<ValueSource> {
@@ -64,6 +72,15 @@ impl Words<'_> {
                 Ok(ValueSource::Path(word.to_owned()))
             } else {
                 Err(self.wrong(word, format_args!("`{word}` is not there when a function returns"), hint))
+            };
+        }
+        if matches!(place, ValuePlace::Tracepoint { .. }) {
+            let is_word = is_path(word) && !word.contains(['-', '.']);
+            let hint = "a tracepoint has fields: NAME=tracepoint:GROUP:EVENT(FIELD, OTHER)";
+            return if is_word {
+                Ok(ValueSource::Path(word.to_owned()))
+            } else {
+                Err(self.wrong(word, format_args!("`{word}` is no field"), hint))
             };
         }
         let digits = word.strip_prefix("arg").filter(|rest| !rest.is_empty());
@@ -138,6 +155,15 @@ impl Words<'_> {
 
     fn place_of(&self, kind: &str, rest: &str) -> Parsed<(Option<PathBuf>, ValuePlace, usize)> {
         let incomplete = |part: &str, form: &str| self.wrong(part, "the probe has no place", form);
+        if kind == "tracepoint" {
+            let form = "name it as tracepoint:GROUP:EVENT, such as tracepoint:irq:irq_handler_entry";
+            let is_word =
+                |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let parts = rest.split_once(':').filter(|(group, name)| is_word(group) && is_word(name));
+            let (group, name) = parts.ok_or_else(|| incomplete(rest, form))?;
+            let place = ValuePlace::Tracepoint { group: group.to_owned(), name: name.to_owned() };
+            return Ok((None, place, self.place(group)));
+        }
         if kind == "usdt" {
             let form = "name it as usdt:[FILE:]PROVIDER:NAME";
             let (before, name) = rest.rsplit_once(':').ok_or_else(|| incomplete(rest, form))?;
@@ -168,7 +194,7 @@ pub(crate) fn too_many() -> String {
 
 impl ValueProbe {
     /// Reads `NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, PARAMETER->MEMBER, …)`, `NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64)` or
-    /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)`; the values can be left out. Behind it there can be a condition:
+    /// `NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64, …)` or `NAME=tracepoint:GROUP:EVENT(FIELD, …)`; the values can be left out. Behind it there can be a condition:
     /// `if VALUE > 100 && OTHER == "text"`.
     ///
     /// # Errors
@@ -176,8 +202,8 @@ impl ValueProbe {
     /// A sentence, and where in the words it points.
     pub fn parse(text: &str) -> std::result::Result<Self, ValueProbeError> {
         let words = Words { text };
-        let form = "a probe is NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32), NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64) or \
-                    NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64)";
+        let form = "a probe is NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32), NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64) , \
+                    NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64) or NAME=tracepoint:GROUP:EVENT(FIELD)";
         let named = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(['(', ':']));
         let (name, probe) = named.ok_or_else(|| words.wrong(text, "the probe has no name", form))?;
         let (probe, condition) = condition_of(probe);
@@ -199,6 +225,19 @@ impl ValueProbe {
         condition_of(&self.text).1.unwrap_or_default().trim()
     }
 
+    /// The probe's condition, as far as it can be met by what is read so.
+    pub(crate) fn checked(&self, reads: &[ValueRead]) -> Parsed<Vec<FilterTerm>> {
+        let texts = || reads.iter().zip(&self.values).filter(|(read, _)| read.ty == ValueType::Text);
+        if let Some((_, value)) = texts().nth(MOST_TEXTS) {
+            return Err(self.words().wrong_at(value.at, "this text is one too many", too_many()));
+        }
+        let resolved = |term: &FilterTerm| {
+            let read = reads.get(term.value);
+            read.map_or_else(|| Ok(term.clone()), |read| term.resolved(&self.words(), read))
+        };
+        self.filter.iter().map(resolved).collect()
+    }
+
     /// The words.
     pub(crate) fn words(&self) -> Words<'_> {
         Words { text: &self.text }
@@ -207,6 +246,13 @@ impl ValueProbe {
     /// What is wrong with the probe's place.
     pub(crate) fn wrong_place(&self, error: &Error) -> ValueProbeError {
         self.words().wrong_at(self.place_at, error, error.hint())
+    }
+
+    /// Points at the word `wanted`, which begins `from` bytes behind the begin of the probe's place; the hint has the nearest of `names`.
+    pub fn no_such_place(&self, sentence: &str, (wanted, from): (&str, usize), names: &[&str]) -> ValueProbeError {
+        let list = "`ls /sys/kernel/tracing/events` lists the groups, and each folder there its events".to_owned();
+        let hint = if names.is_empty() { list } else { nearest(wanted, names) };
+        self.words().wrong_at(self.place_at + from, sentence, hint)
     }
 }
 
@@ -323,6 +369,9 @@ mod tests {
             ("x=uprob:f", "`uprob` is no kind of probe", "uprob:f", "the nearest is uprobe;"),
             ("x=uprobe:", "the probe has no place", "", "FUNCTION"),
             ("x=usdt:p", "the probe has no place", "p", "PROVIDER"),
+            ("x=tracepoint:irq", "the probe has no place", "irq", "tracepoint:GROUP:EVENT"),
+            ("x=tracepoint:irq:../x", "the probe has no place", "irq:../x", "tracepoint:GROUP:EVENT"),
+            ("x=tracepoint:irq:a(b->c)", "`b->c` is no field", "b->c)", "FIELD"),
             ("x=uprobe:f(a=arg0:u23)", "`u23` is no type of a value", "u23)", "the nearest is u"),
             ("x=uprobe:f(ä=arg0:u8, b=arg12:u8)", "`arg12` is no argument", "arg12:u8)", "arg11"),
             ("x=uprobe:f(a=ret:u8)", "`ret` is no argument", "ret:u8)", "uretprobe"),

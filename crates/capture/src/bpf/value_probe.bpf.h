@@ -98,6 +98,7 @@ static __always_inline long read_text(struct hit *hit, u32 text, u64 address, u6
 	u64 most = array < PROBE_TEXT_BYTES ? array : PROBE_TEXT_BYTES;
 	long bytes;
 
+	in_kernel = in_kernel && (s64)address < 0; /* an event of a system call has addresses of the program */
 	if (in_kernel)
 		bytes = bpf_probe_read_kernel_str(to, most + 1, (void *)address);
 	else

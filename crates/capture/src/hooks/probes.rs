@@ -1,6 +1,6 @@
 //! The probes that a user names: those of tasks and intervals, and those with values.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hooks::families::Hooks;
 use crate::kernel::loading;
 use crate::kernel::maps::map_of;
@@ -26,7 +26,17 @@ impl Hooks {
 
     /// Sets the probes with values; `pids` = in these processes only.
     pub fn set_value_probes(&mut self, found: &[FoundValueProbe], pids: Option<&[u32]>) -> Result<()> {
-        if !found.is_empty() {
+        let (in_files, at_tracepoints) = value_probes::kinds(found);
+        if at_tracepoints {
+            if self.own_only {
+                return Err(Error::TracepointsNeedRoot);
+            }
+            let object = self.load_family("tracepoint_probe")?;
+            self.links.extend(value_probes::set_tracepoints(found, &object)?);
+            self.rejections.push(map_of(&object, "probe_rejections")?);
+            self.optional.push(object);
+        }
+        if in_files {
             let object = self.load_family("value_probe")?;
             self.links.extend(value_probes::set(found, &object, pids)?);
             self.rejections.push(map_of(&object, "probe_rejections")?);

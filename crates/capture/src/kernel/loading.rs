@@ -37,7 +37,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 22] = [
+pub static FAMILIES: [(&str, &[u8]); 23] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -50,6 +50,7 @@ pub static FAMILIES: [(&str, &[u8]); 22] = [
     family!("sums"),
     family!("task_probe"),
     family!("value_probe"),
+    family!("tracepoint_probe"),
     family!("stitch"),
     family!("creation"),
     family!("system"),

@@ -62,6 +62,7 @@ mod packaging;
 mod packing;
 mod perf_data;
 mod probe_members;
+mod probe_tracepoints;
 mod pt;
 mod python;
 mod python_library;
@@ -154,6 +155,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     settings::cases,
     task_probes::cases,
     probe_members::cases,
+    probe_tracepoints::cases,
     value_probes::cases,
     containers::cases,
     control::cases,
