@@ -26,6 +26,7 @@ const PROGRAMS: &[&str] = &[
     "sums",
     "task_probe",
     "value_probe",
+    "tracepoint_probe",
     "stitch",
     "creation",
     "system",

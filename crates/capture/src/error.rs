@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 
+use dwell_probes::ValueProbeError;
+
 /// Result of a collection.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -95,14 +97,20 @@ pub enum Error {
     /// A task probe has no place.
     #[error(transparent)]
     TaskProbe(#[from] dwell_probes::Error),
-    /// A probe with values has no place, or no such argument.
-    #[error("{source}")]
-    ValueProbe {
-        /// The probe as given, and a line that points at what is wrong.
-        shown: String,
-        /// Why.
-        source: dwell_probes::Error,
+    /// A probe with values has no place, or no such value.
+    #[error(transparent)]
+    ValueProbe(#[from] ValueProbeError),
+    /// The kernel sets no probe at this tracepoint.
+    #[error("probe {probe}: the kernel cannot set it: {source}")]
+    TracepointRefused {
+        /// Name of the probe.
+        probe: String,
+        /// The kernel's reason.
+        source: libbpf_rs::Error,
     },
+    /// Tracepoints tell of the kernel's memory, which only root may read.
+    #[error("probes at tracepoints need root")]
+    TracepointsNeedRoot,
     /// The probes with values have more places than their hook tells apart.
     #[error("the probes have {places} places, of which {} can be told apart", dwell_wire::MOST_PROBE_SITES)]
     TooManyProbeSites {

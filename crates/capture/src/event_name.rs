@@ -4,6 +4,7 @@
 //! sysfs describes (`cpu/event=0x3c,umask=0/`). With `:u` behind it an event is counted in user code only, with `:k` in the kernel only.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::kernel::perf::{Attributes, FLAG_EXCLUDE_KERNEL, FLAG_EXCLUDE_USER};
@@ -123,6 +124,34 @@ fn unknown(event: &str) -> String {
         Some(name) => format!("there is no event `{event}`; did you mean `{name}`?"),
         None => format!("there is no event `{event}`; `perf list` lists them"),
     }
+}
+
+/// Most bytes of the file that describes a tracepoint.
+const MOST_FORMAT_BYTES: u64 = 64 << 10;
+
+/// What there is instead of a tracepoint.
+pub(crate) struct NoTracepoint {
+    /// Whether its group is there.
+    pub in_group: bool,
+    /// The names in the group, else all groups; none where these cannot be read.
+    pub names: Vec<String>,
+}
+
+/// What this kernel says of the fields of a tracepoint.
+pub(crate) fn tracepoint_format(group: &str, name: &str) -> Result<String, NoTracepoint> {
+    let none = || NoTracepoint { in_group: false, names: Vec::new() };
+    let folder = TRACEPOINTS.iter().map(Path::new).find(|folder| folder.join("sched").is_dir()).ok_or_else(none)?;
+    let file = fs::File::open(folder.join(group).join(name).join("format"));
+    let mut text = String::new();
+    if file.and_then(|file| file.take(MOST_FORMAT_BYTES).read_to_string(&mut text)).is_ok() {
+        return Ok(text);
+    }
+    let in_group = folder.join(group).is_dir();
+    let listed = if in_group { fs::read_dir(folder.join(group)) } else { fs::read_dir(folder) };
+    let folders = listed.into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    Err(NoTracepoint { in_group, names })
 }
 
 fn tracepoint(group: &str, name: &str) -> Result<Selector, String> {

@@ -301,7 +301,11 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::NotYours { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
-        E::ValueProbe { shown, source } => hinted.details(shown).hint(source.hint()),
+        E::ValueProbe(error) => hinted.details(error.pointing()).hint(error.hint),
+        E::TracepointsNeedRoot => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
+        E::TracepointRefused { .. } => hinted
+            .hint("Linux 5.15 and newer set probes at tracepoints; dwell doctor says what this machine offers")
+            .with_status(status::UNAVAILABLE),
         E::TooManyProbeSites { .. } => hinted.hint("leave out --probe until there are fewer places"),
         E::TooManyAtACall { most } => hinted.hint(format!("leave out --interval until no call ends more than {most}")),
         E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use dwell_probes::{TaskProbe, sites};
+use dwell_probes::{TaskProbe, ValueProbe, sites, value_sites};
 use dwell_resolve::readers;
 use dwell_unwind::{CallFrames, Code, Memory, Registers, Rule, Step, UnwindTable, walk};
 use tempfile::NamedTempFile;
@@ -283,7 +283,14 @@ const PROBES: &[&str] = &["t=uprobe:main", "t=uprobe:f::g", "t=usdt:app:begin..e
 pub fn debug_info(bytes: &[u8]) {
     let Some(file) = saved(bytes) else { return };
     let _ = readers::names_in(file.path(), TEXT);
+    for probe in VALUE_PROBES {
+        let _ = ValueProbe::parse(probe).map(|probe| value_sites(file.path(), &probe));
+    }
 }
+
+/// Probes whose parameters [`debug_info`] looks for.
+const VALUE_PROBES: &[&str] =
+    &["v=uprobe:main(argc, argv, p->next.a)", "v=uprobe:+0x100000(a->b, c)", "v=uprobe:f::g(this->a)"];
 
 /// The pieces of a real file: its code and data lie elsewhere in what is made of them. None of a file whose headers lead
 /// nowhere.

@@ -1,10 +1,11 @@
 //! The places of a task probe in a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::read::elf::Sym as _;
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 
+use crate::debug_files::separate_file;
 use crate::elf::{Data, Elf};
 use crate::error::{Error, Result};
 use crate::exits::{Piece, exits};
@@ -143,7 +144,7 @@ impl<'e, 'd> Named<'e, 'd> {
         if names.iter().any(|name| address(name).is_none()) {
             named.functions = functions(std::slice::from_ref(elf));
             // A damaged debug file says nothing; the program's own table may do.
-            if let Some(debug_file) = debug_file(elf)
+            if let Some(debug_file) = separate_file(path, elf)
                 && let Ok(data) = Data::open(&debug_file)
                 && let Ok(debug_elf) = Elf::parse(&data, &debug_file)
             {
@@ -207,15 +208,6 @@ impl<'e, 'd> Named<'e, 'd> {
 /// `+0x1234`, as nm and objdump print it.
 fn address(name: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix("+0x")?, 16).ok()
-}
-
-/// Where distributions put the symbols that they strip off a file.
-fn debug_file(elf: &Elf<'_>) -> Option<PathBuf> {
-    let id = elf.file.build_id().ok().flatten()?;
-    let (first, rest) = id.split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"));
-    path.is_file().then_some(path)
 }
 
 #[cfg(test)]

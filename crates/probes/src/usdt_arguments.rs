@@ -29,6 +29,25 @@ pub enum ArgumentPlace {
     },
     /// A number.
     Constant(i64),
+    /// A field of an event of the kernel.
+    Event {
+        /// Where it begins.
+        offset: u64,
+        /// How many bytes.
+        bytes: u8,
+        /// Whether these have a sign.
+        is_signed: bool,
+    },
+    /// The address of such a field.
+    EventAddress {
+        /// Where it begins.
+        offset: u64,
+    },
+    /// The address of what an offset in such a field leads to.
+    EventOffset {
+        /// Where the field begins.
+        offset: u64,
+    },
 }
 
 /// The names of each register: all of it, its lower 32, 16 and 8 bits; in the order of `pt_regs`.
@@ -78,6 +97,12 @@ pub fn of_function(number: u8) -> Option<ArgumentPlace> {
             is_signed,
         }),
     }
+}
+
+/// What the caller put onto the stack, at a function's entry: `offset` bytes behind the return address.
+pub fn of_stack(offset: u64) -> Option<ArgumentPlace> {
+    let displacement = i64::try_from(offset).ok()?.checked_add(8)?;
+    Some(ArgumentPlace::Memory { base: STACK_POINTER, index: 0, scale: 0, displacement, bytes: 8, is_signed: false })
 }
 
 /// What a function returns, at its return.

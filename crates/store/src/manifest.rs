@@ -197,6 +197,12 @@ pub struct ProbeDefinition {
     pub name: String,
     /// What its values are called, in their order.
     pub values: Vec<String>,
+    /// Of each value, the names of its numbers: the bits of each, and its name.
+    pub names: Vec<Vec<(u64, String)>>,
+    /// What must hold of the values of a hit that is recorded, as the user wrote it; empty = nothing.
+    pub condition: String,
+    /// Hits that did not meet it.
+    pub rejected: u64,
 }
 
 /// A finalized recording of threads in which nothing happened, for tests and made-up results to change.

@@ -22,8 +22,10 @@ columns! {
 
     plain "probe", "Probe", "Name of the probe.",
         "プローブ", "プローブの名前。";
-    plain "hits", "Hits", "How often threads passed it.",
-        "通過回数", "スレッドが通過した回数。";
+    plain "hits", "Hits", "How often threads came to it, in the whole collection; empty where the probe has a condition and only a part of the collection is asked for.",
+        "通過回数", "収集全体でスレッドが通過した回数。条件付きのプローブで収集の一部だけを見る場合は空です。";
+    plain "passed", "Passed", "Hits that met the probe's condition, or all where it has none; the other columns are of these.",
+        "条件成立", "プローブの条件を満たした通過。条件がなければすべて。ほかの列はこの通過についてです。";
     plain "threads", "Threads", "How many threads passed it.",
         "スレッド", "通過したスレッドの数。";
     plain "value", "Value", "Name of the value; empty for a probe without values.",
@@ -154,6 +156,7 @@ pub fn probes(fold: &Fold<'_>) -> View {
     let names = TaskNames::new(fold.trace);
     let mut found: Vec<(String, ProbeSums<'_>)> =
         sums(fold).into_iter().map(|(task_type, sums)| (names.name(task_type), sums)).collect();
+    let is_part = fold.query.is_filtered() || fold.query.is_cut();
     for probe in &fold.trace.manifest.probes {
         if !found.iter().any(|(name, _)| *name == probe.name) {
             let values = probe.values.iter().map(|name| (name.as_str(), ValueSums::default())).collect();
@@ -161,7 +164,14 @@ pub fn probes(fold: &Fold<'_>) -> View {
         }
     }
     found.sort_by_key(|(_, sums)| Reverse(sums.hits));
-    let mut rows: Vec<Row> = found.into_iter().flat_map(|(name, sums)| rows_of(&name, sums)).collect();
+    let hits = |name: &str, passed: u64| match fold.trace.manifest.probes.iter().find(|probe| probe.name == name) {
+        // Nobody knows when the others came, or in which threads.
+        Some(probe) if is_part && !probe.condition.is_empty() => Value::None,
+        Some(probe) => Value::Count(passed.saturating_add(probe.rejected)),
+        None => Value::Count(passed),
+    };
+    let rows = found.into_iter().flat_map(|(name, sums)| rows_of(&name, &hits(&name, sums.hits), sums));
+    let mut rows: Vec<Row> = rows.collect();
     let cut = fold.query.limit_rows(&mut rows);
     let mut notes = notes(fold);
     notes.extend(rows.is_empty().then(|| say!(NO_PROBES).into()));
@@ -169,8 +179,9 @@ pub fn probes(fold: &Fold<'_>) -> View {
     View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
-fn rows_of(name: &str, mut sums: ProbeSums<'_>) -> Vec<Row> {
-    let begin = [Value::Text(name.to_owned()), Value::Count(sums.hits), Value::Count(sums.threads.len() as u64)];
+fn rows_of(name: &str, hits: &Value, mut sums: ProbeSums<'_>) -> Vec<Row> {
+    let (passed, threads) = (Value::Count(sums.hits), Value::Count(sums.threads.len() as u64));
+    let begin = [Value::Text(name.to_owned()), hits.clone(), passed, threads];
     let row = |rest: Vec<Value>| Row { depth: 0, values: begin.iter().cloned().chain(rest).collect() };
     if sums.values.is_empty() {
         return vec![row(vec![Value::None; 7])];

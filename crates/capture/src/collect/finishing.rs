@@ -6,7 +6,7 @@ use dwell_model::{Notice, losses, notice};
 use dwell_store::{CpuTaken, Manifest, ResultFolder, State};
 
 use super::collection::Collection;
-use super::manifest::note_losses;
+use super::manifest::{note_losses, note_rejections};
 use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::drain::copies::walk_copies;
 use crate::drain::drained::EventSink;
@@ -46,6 +46,7 @@ impl Collection<'_> {
         }
         drained.recorder.flush(monotonic_ns())?;
         note_losses(&*self.source, &mut self.losing, &mut self.manifest);
+        note_rejections(&*self.source, &mut self.manifest);
         let manifest = &mut self.manifest;
         manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: self.quotas.finish() };
         manifest.state = State::Collected;

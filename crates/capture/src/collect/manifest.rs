@@ -65,7 +65,19 @@ fn new_manifest(options: &Options) -> Manifest {
 }
 
 fn definition(probe: &ValueProbe) -> ProbeDefinition {
-    ProbeDefinition { name: probe.name.clone(), values: probe.values.iter().map(|value| value.name.clone()).collect() }
+    ProbeDefinition {
+        name: probe.name.clone(),
+        values: probe.values.iter().map(|value| value.name.clone()).collect(),
+        names: Vec::new(),
+        condition: probe.condition().to_owned(),
+        rejected: 0,
+    }
+}
+
+/// Puts into the manifest how many hits did not meet the conditions of their probes.
+pub(super) fn note_rejections(source: &dyn Source, manifest: &mut Manifest) {
+    let counts = source.rejections(manifest.probes.len());
+    manifest.probes.iter_mut().zip(counts).for_each(|(probe, count)| probe.rejected = count);
 }
 
 /// What the collection is called.

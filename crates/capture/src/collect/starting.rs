@@ -45,6 +45,8 @@ struct Opened<'a> {
     targets: Vec<u32>,
     child: Option<Child>,
     announcing: Preparation,
+    /// Of each value of each probe, the names of its numbers.
+    names: Vec<Vec<Vec<(u64, String)>>>,
 }
 
 impl<'a> Opened<'a> {
@@ -69,7 +71,8 @@ impl<'a> Opened<'a> {
         let source = source::open(options, &begin)?;
         source.lower(raised);
         keep_log(folder, source.log());
-        Ok(Self { source, targets, child, announcing })
+        let names = valued.into_iter().map(|found| found.names).collect();
+        Ok(Self { source, targets, child, announcing, names })
     }
 
     /// Has the source hand out its records from now on.
@@ -87,6 +90,7 @@ impl<'a> Opened<'a> {
         let first = self.targets.first().copied().unwrap_or(0);
         manifest.cpus = machine::cpus(first);
         manifest.delays = self.source.take_delays();
+        manifest.probes.iter_mut().zip(self.names.drain(..)).for_each(|(probe, names)| probe.names = names);
         self.source.name().clone_into(&mut manifest.source);
     }
 }
@@ -102,7 +106,7 @@ impl<'a> Collection<'a> {
         let pidfds = opened.targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let drained = opened.connect(recorder(folder, options)?, options.own_only)?;
         opened.describe(&mut manifest);
-        let Opened { mut source, targets, child, announcing } = opened;
+        let Opened { mut source, targets, child, announcing, names: _ } = opened;
         let mut goroutines = Goroutines::new(options.fibers);
         if let (Some(goroutines), Some(child)) = (&mut goroutines, &child) {
             goroutines.prepare(&child.path, &mut |path, points| source.watch_goroutines(path, points));

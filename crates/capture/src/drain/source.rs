@@ -124,6 +124,11 @@ pub trait Source {
     /// Writes what threads counted of events (`--events`) that still live, at the end.
     fn write_event_counts(&mut self, _: &mut RecordBuffer, _: u64) {}
 
+    /// Hits of each of the first `count` probes with values that did not meet its condition.
+    fn rejections(&self, _: usize) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// The programs that ran while profiled threads were ready, the longest first, where they are seen.
     fn rivals(&self) -> Vec<Rival> {
         Vec::new()

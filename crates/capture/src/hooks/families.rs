@@ -71,6 +71,8 @@ pub struct Hooks {
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
     pub(super) event_counts: Option<EventCounts>,
+    /// Hits of probes that did not meet their conditions, a map for each family of them.
+    pub(super) rejections: Vec<MapHandle>,
     pub(super) goroutines: Option<(Object, GoroutineProbes)>,
     pub(super) open_requests: OpenRequestLooks,
     urgency: Option<MappedArray<u64>>,
@@ -134,6 +136,7 @@ impl Hooks {
             rivals: None,
             creations: None,
             event_counts: None,
+            rejections: Vec::new(),
             goroutines: None,
             open_requests: OpenRequestLooks::Ahead,
             urgency,

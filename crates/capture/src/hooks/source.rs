@@ -171,6 +171,10 @@ impl Source for Bpf<'_> {
         self.hooks.rivals()
     }
 
+    fn rejections(&self, count: usize) -> Vec<u64> {
+        self.hooks.rejections(count)
+    }
+
     fn system_calls(&self) -> Option<u64> {
         self.hooks.system_calls()
     }

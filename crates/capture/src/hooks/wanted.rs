@@ -4,6 +4,7 @@ use dwell_model::Topic;
 
 use crate::drain::source::Targets;
 use crate::options::{FiberMode, Options};
+use crate::topics::value_probes;
 
 /// Those that a collection of `targets` begins with; those first that the kernel verifies longest, so that what is left for the
 /// last CPU is short.
@@ -20,7 +21,8 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
         ("requests", options.requests),
         ("call_probe", !targets.probes.calls.is_empty()),
         ("task_probe", !targets.probes.found.is_empty()),
-        ("value_probe", !targets.value_probes.is_empty()),
+        ("value_probe", value_probes::kinds(targets.value_probes).0),
+        ("tracepoint_probe", value_probes::kinds(targets.value_probes).1),
         ("creation", !targets.libraries.is_empty()),
         ("goroutine", options.fibers == FiberMode::Exact),
         ("counted_events", !options.events.is_empty()),

@@ -50,6 +50,7 @@ pub static FAMILIES: [(&str, &[u8]); 23] = [
     family!("sums"),
     family!("task_probe"),
     family!("value_probe"),
+    family!("tracepoint_probe"),
     family!("stitch"),
     family!("creation"),
     family!("system"),

@@ -170,9 +170,11 @@ pub struct CollectArgs {
     #[arg(long, value_name = "NAME=PROBE", value_parser = TaskProbe::parse, help_heading = "How to record")]
     pub task_probe: Vec<TaskProbe>,
     /// Note each hit of a place in the code as NAME, with values; can be given several times:
-    /// NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, VALUE=arg1:str), NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64) or
-    /// NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64). Types are u8 to u64, i8 to i64, x8 to x64 (base 16) and str (a text of at
-    /// most 64 bytes). `dwell report probes` sums them up.
+    /// NAME=uprobe:[FILE:]FUNCTION(VALUE=arg0:u32, VALUE=arg1:str), NAME=uretprobe:[FILE:]FUNCTION(VALUE=ret:i64),
+    /// NAME=usdt:[FILE:]PROVIDER:PROBE(VALUE=arg0:u64) or NAME=tracepoint:GROUP:EVENT(FIELD). Types are u8 to u64, i8 to
+    /// i64, x8 to x64 (base 16) and str (a text of at most 64 bytes). With debug information, PARAMETER or
+    /// PARAMETER->MEMBER.MEMBER stands for VALUE=arg0:u32. Behind it, a condition of the hits that are recorded: if VALUE >
+    /// 100 && OTHER == "text". `dwell report probes` sums them up.
     #[arg(long, value_name = "NAME=PROBE(VALUES)", help_heading = "How to record")]
     pub probe: Vec<String>,
     /// Make intervals for `dwell report latency`; can be given several times. socket: what a thread does from receiving on a

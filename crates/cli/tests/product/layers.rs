@@ -139,7 +139,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("libbpf-rs", &["dwell-capture"]),
     ("libbpf-sys", &["dwell-capture"]),
-    ("gimli", &["dwell-resolve", "dwell-unwind"]),
+    ("gimli", &["dwell-resolve", "dwell-unwind", "dwell-probes"]),
     ("object", &["dwell-files", "dwell-goroutines", "dwell-pclntab", "dwell-probes", "dwell-resolve", "dwell-unwind"]),
     ("blazesym", &["dwell-resolve"]),
     ("parquet", &["dwell-store", "dwell-fleet"]),

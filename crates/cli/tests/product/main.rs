@@ -63,6 +63,8 @@ mod names;
 mod packaging;
 mod packing;
 mod perf_data;
+mod probe_members;
+mod probe_tracepoints;
 mod pt;
 mod python;
 mod python_library;
@@ -156,6 +158,8 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     mcp::cases,
     settings::cases,
     task_probes::cases,
+    probe_members::cases,
+    probe_tracepoints::cases,
     value_probes::cases,
     containers::cases,
     control::cases,

@@ -16,6 +16,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("value_probes::arguments", arguments),
         Case::new("value_probes::returns", returns),
+        Case::new("value_probes::conditions", conditions),
         Case::new("value_probes::usdt", usdt),
         Case::new("value_probes::bad_input", bad_input),
     ]
@@ -149,6 +150,43 @@ fn returns() -> Result<()> {
     Ok(())
 }
 
+/// Only hits that meet the condition are recorded; signs and lengths of texts count, and what cannot be read meets nothing.
+fn conditions() -> Result<()> {
+    let folder = TempDir::new()?;
+    let program = program(folder.path())?;
+    let probes = [
+        "both=uprobe:process_request(id=arg0:u32, name=arg1:str, delta=arg2:i16) if id > 100 && name == \"bob\" && delta < -3",
+        "others=uprobe:process_request(name=arg1:str) if name != \"alice\"",
+        "range=uprobe:process_request(id=arg0:u32) if id >= 10 && id <= 0x13 && id != 15",
+        "ends=uretprobe:process_request(ret=ret:i64) if ret >= -5",
+        "none=uprobe:process_request(id=arg0:u64) if id == 18446744073709551615",
+        "long=uprobe:process_request(name=arg1:str) if name == \"0123456789012345678901234567890123456789012345678901234567890123\"",
+    ];
+    let options: Vec<&str> = probes.iter().flat_map(|probe| ["--probe", probe]).collect();
+    let recording = Recording::of(&options, &[&program])?;
+    let rows = recording.rows(&["probes"])?;
+    let meets = |id: &u32| *id > 100 && id % 4 == 1 && id % 10 > 3;
+    let both: Vec<u32> = (0..1000).filter(meets).collect();
+    let sum = f64::from(both.iter().sum::<u32>());
+    for (probe, value, passed, field, truth) in [
+        ("both", "id", both.len() as f64, "sum", sum),
+        ("both", "name", both.len() as f64, "faulted", 0.0),
+        ("others", "name", 251.0, "faulted", 0.0), // 250 of bob and the long one; those without address meet nothing
+        ("range", "id", 9.0, "sum", 130.0),
+        ("ends", "ret", 6.0, "min", -5.0),
+        ("none", "id", 0.0, "faulted", 0.0),
+        ("long", "name", 0.0, "faulted", 0.0), // cut is not equal
+    ] {
+        let row = row(&rows, probe, value)?;
+        ensure!(number(row, "hits")? == 1001.0 && number(row, "passed")? == passed, "{probe}: {row}");
+        ensure!(number(row, field)? == truth, "{probe} {field}: {row}");
+    }
+    let filtered = recording.rows(&["probes", "--filter", "thread=requests"])?;
+    let row = row(&filtered, "range", "id")?;
+    ensure!(row["hits"].is_null() && number(row, "passed")? > 0.0, "{row}");
+    Ok(())
+}
+
 /// A probe behind a semaphore, whose argument lies where the note says.
 fn usdt() -> Result<()> {
     needs_recording()?;
@@ -180,7 +218,9 @@ fn bad_input() -> Result<()> {
         ),
         ("r=uprobe:process_request(id=arg0:u23)", "`u23` is no type", "u23)", "u8"),
         ("r=kprobe:f", "`kprobe` is no kind of probe", "kprobe:f", "uprobe"),
-        ("r=uprobe:process_request(id=argo:u32)", "`argo` is no argument", "argo:u32)", "arg0"),
+        ("r=uprobe:process_request(id=arg90:u32)", "`arg90` is no argument", "arg90:u32)", "arg0"),
+        ("r=uprobe:process_request(id=arg0:u32) if idd > 1", "no value `idd`", "idd > 1", "id"),
+        ("r=uprobe:process_request(id=arg0:u8) if id == 256", "no value can be 256", "256", "from 0 to 255"),
         ("r=usdt:app:start(id=arg0:u32)", "no USDT probe app:start", "app:start(", "uprobe"),
     ] {
         let output = run_dwell(&["collect", "threading", "--probe", probe, "--", &program])?;

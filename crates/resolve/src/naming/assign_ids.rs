@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_model::{FiberId, ObjectId, ObjectType, StackId, ThreadId, WakerKind};
+use dwell_model::{FiberId, MarkerValueKind, ObjectId, ObjectType, StackId, ThreadId, WakerKind};
 use dwell_store::tables::{
     FiberOffCpu, FiberRow, FiberSamples, Fibers, MarkerValues, Markers, OffCpu, Samples, SyncWaits, Tasks,
 };
@@ -216,15 +216,30 @@ fn marker_values(raw: RawMarkerValues, texts: &Texts, probes: &[ProbeDefinition]
             .and_then(|probe| probe.values.get(usize::from(place)))
             .map_or_else(|| format!("value {place}"), String::clone)
     };
+    let name = |row: usize| number_name(probes, (raw.probe[row], raw.place[row]), (raw.kind[row], raw.bits[row]));
+    let names: Vec<Option<String>> = (0..raw.bits.len()).map(name).collect();
+    let is_named = |row: usize| names[row].is_some();
     MarkerValues {
         key: raw.probe.iter().zip(&raw.place).map(key).collect(),
         task_type: named.task_type_rows.column(raw.task_type),
         thread: raw.thread,
         time_ns: raw.time_ns,
-        kind: raw.kind,
-        bits: raw.bits,
-        text: raw.text.into_iter().map(|id| texts.show(id, "text")).collect(),
+        kind: raw
+            .kind
+            .iter()
+            .enumerate()
+            .map(|(row, kind)| if is_named(row) { MarkerValueKind::Text.code() } else { *kind })
+            .collect(),
+        bits: raw.bits.iter().enumerate().map(|(row, bits)| if is_named(row) { 0 } else { *bits }).collect(),
+        text: raw.text.iter().zip(names).map(|(id, name)| name.unwrap_or_else(|| texts.show(*id, "text"))).collect(),
     }
+}
+
+/// The name that the value's type has for this number.
+fn number_name(probes: &[ProbeDefinition], (probe, place): (u16, u8), (kind, bits): (u8, u64)) -> Option<String> {
+    let is_number = [MarkerValueKind::Unsigned, MarkerValueKind::Signed].map(MarkerValueKind::code).contains(&kind);
+    let names = probes.get(usize::from(probe))?.names.get(usize::from(place)).filter(|_| is_number)?;
+    names.iter().find(|(number, _)| *number == bits).map(|(_, name)| name.clone())
 }
 
 fn sync_waits(raw: RawSyncWaits, named: &Named) -> SyncWaits {
