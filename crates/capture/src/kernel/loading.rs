@@ -37,7 +37,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 23] = [
+pub static FAMILIES: [(&str, &[u8]); 24] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
