@@ -5,6 +5,7 @@ use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::reports::cause_words::{brief, link_text};
+use crate::reports::open_requests::told;
 use crate::sentences::{def, say};
 use crate::study::explain::{Account, Explanation};
 
@@ -60,6 +61,7 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose
         );
         notes.push(sentence.into());
     }
+    notes.extend(told(fold).map(Prose::from));
     let on_path = on_path(explanation);
     if !on_path.is_empty() {
         let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));

@@ -3,7 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::reports::open_requests;
+use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, Names, RoleId, RootCause,
@@ -116,7 +116,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     match root.cause.kind {
         CauseKind::Device if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Device => say!(ADVICE_DEVICE_WRITE),
-        CauseKind::OpenRequests => open_requests::advice(explanation, root),
+        CauseKind::OpenRequests => request_words::advice(explanation, root),
         CauseKind::IoQuota => say!(ADVICE_IO_QUOTA),
         CauseKind::MemoryLimit => say!(ADVICE_MEMORY_LIMIT),
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),

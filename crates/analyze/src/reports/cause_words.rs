@@ -3,7 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::reports::open_requests;
+use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
@@ -81,7 +81,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::MemoryLimit => {
             say!(CAUSE_MEMORY_LIMIT, who = who, label = label, place = place, wait = wait, wall = wall)
         }
-        CauseKind::OpenRequests => open_requests::cause(explanation, root),
+        CauseKind::OpenRequests => request_words::cause(explanation, root),
         CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
         CauseKind::Stopped => say!(CAUSE_STOPPED, who = who, label = label, wait = wait, wall = wall),

@@ -25,6 +25,7 @@ mod open_requests;
 mod outlier;
 mod probes;
 mod queue_causes;
+mod request_words;
 mod socket_waits;
 mod sockets;
 mod summary;
@@ -74,6 +75,7 @@ words! { "report";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
         SocketWaits = "socket-waits", "Socket Waits", "The waits on sockets one by one, the longest first, with their causes.";
+        OpenRequests = "open-requests", "Open Requests", "Requests over TCP that waited for their answers: how many at once, how long each, by process and connection.";
         Latency = "latency", "Latency", "How long intervals take (tasks, requests, wake-ups, waits), their outliers and the causes of these.";
         Outlier = "outlier", "Outlier", "The story of one interval: what delayed its thread, line by line.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";
@@ -111,6 +113,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     latency::OUTLIERS,
     losses::COLUMNS,
     markers::COLUMNS,
+    open_requests::COLUMNS,
     outlier::COLUMNS,
     probes::COLUMNS,
     socket_waits::COLUMNS,
@@ -195,6 +198,7 @@ fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Correlation => correlation::correlation(fold),
         Report::Sockets => sockets::sockets(fold),
         Report::SocketWaits => socket_waits::socket_waits(fold)?,
+        Report::OpenRequests => open_requests::open_requests(fold),
         Report::Latency => latency::latency(fold),
         Report::Outlier => outlier::outlier(fold)?,
         Report::Findings => findings::report(fold),

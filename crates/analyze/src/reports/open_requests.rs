@@ -1,72 +1,180 @@
-//! Loops of events that requests wait for, in words: how many wait, whom the loop asks meanwhile, and what to do.
+//! Requests over TCP that waited for their answers: how many at once, how long each, by process and connection. From looks at the connections.
 
-use dwell_view::{Sentence, Word};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use dwell_model::ProcessId;
+use dwell_view::{Row, Sentence, Value, View, Word};
+
+use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::study::explain::{AskedEndpoint, Explanation, OpenRequests, RootCause};
+use crate::study::step_function::StepFunction;
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
+use crate::tables::notes::notes;
 
-/// What keeps the loop.
-pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    let (who, place) = (explanation.names.role(root.cause.role), root.place());
-    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
-    let asked = |requests: &OpenRequests| Word::Real(requests.asked, 1);
-    let each = |requests: &OpenRequests| Word::Ns(requests.each_ns);
-    match explanation.open_requests(root.cause.role) {
-        Some(requests @ OpenRequests { asks: Some(asks), .. }) => {
-            let (endpoint, mean) = (asks.endpoint.as_str(), Word::Real(asks.asked, 1));
-            let (asked, connections) = (asked(requests), u64::from(asks.connections));
-            if asks.is_limit {
-                say!(
-                    CAUSE_REQUESTS_LIMITED,
-                    who = who,
-                    place = place,
-                    asked = asked,
-                    each = each(requests),
-                    connections = connections,
-                    endpoint = endpoint,
-                    wait = wait,
-                    wall = wall
-                )
-            } else {
-                say!(
-                    CAUSE_REQUESTS_FOR_OTHER,
-                    who = who,
-                    place = place,
-                    asked = asked,
-                    each = each(requests),
-                    mean = mean,
-                    endpoint = endpoint,
-                    wait = wait,
-                    wall = wall
-                )
-            }
-        }
-        Some(requests) => {
-            let asked = asked(requests);
-            say!(
-                CAUSE_REQUESTS_FOR_TIMER,
-                who = who,
-                place = place,
-                asked = asked,
-                each = each(requests),
-                wait = wait,
-                wall = wall
-            )
-        }
-        None => say!(CAUSE_LOOP_TIMER, who = who, place = place, wait = wait, wall = wall),
-    }
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "process", "Process", "Process that has the connections.",
+        "プロセス", "接続を持つプロセス。";
+    plain "direction", "Direction", "in where others ask it at this port, out where it asks there.",
+        "方向", "要求を受ける側か、要求する側か。";
+    plain "endpoint", "Endpoint", "The port at which it accepted the connections, or the address to which it made them.",
+        "エンドポイント", "接続を受け付けたポート、または接続した先のアドレス。";
+    plain "open", "Open", "Requests that waited for their answer at once, on average.",
+        "応答待ち", "同時に応答を待っていた要求の平均。";
+    plain "most_open", "Most Open", "The most at once, as far as a look found them.",
+        "最大の応答待ち", "同時に応答を待っていた要求の最大。";
+    plain "connections", "Connections", "The most connections at once over which anything was asked.",
+        "接続", "要求に使われた接続の最大数。";
+    plain "requests", "Requests", "Segments with data that the asking ends sent: requests, or parts of these.",
+        "要求", "要求する側が送ったデータのセグメントの数。";
+    plain "each_ns", "Time of Each", "How long each waited: open requests times the time, over the requests that came. Too short where a request has several segments.",
+        "各要求の時間", "各要求が待った時間。応答待ちの数と時間の積を要求の数で割ったもの。";
 }
 
-/// What to do about it.
-pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    match explanation.open_requests(root.cause.role).and_then(|requests| requests.asks.as_ref()) {
-        Some(AskedEndpoint { endpoint, connections: 1, is_limit: true, .. }) => {
-            say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint.as_str())
+/// Servers of which the summary tells how long requests wait.
+const TOLD: usize = 2;
+/// Requests to a port from which on it does, and time each of them waits, ns.
+const SOME: u64 = 20;
+const LONG_NS: u64 = 100_000;
+
+/// Connections of a process at one port, or to one address.
+#[derive(Default)]
+struct Looks {
+    open: StepFunction,
+    connections: u32,
+    requests: u64,
+}
+
+/// What the looks tell of one kind of connections.
+struct Requests<'t> {
+    process: ProcessId,
+    is_incoming: bool,
+    endpoint: &'t str,
+    open: f64,
+    most_open: u32,
+    connections: u32,
+    requests: u64,
+    each_ns: Option<u64>,
+}
+
+/// A row for each process and kind of connections over which anything was asked; those with the most open requests first, those that are asked
+/// before those whom they ask.
+pub fn open_requests(fold: &Fold<'_>) -> View {
+    let mut all = requests(fold);
+    let cut = fold.query.limit_rows(&mut all);
+    let rows: Vec<Row> = all.iter().map(|requests| Row { depth: 0, values: cells(fold, requests) }).collect();
+    let mut notes = notes(fold);
+    notes.extend(rows.is_empty().then(|| say!(NO_OPEN_REQUESTS).into()));
+    notes.extend(cut_note(cut));
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
+}
+
+/// What the summary says of the servers that are asked most.
+pub fn told(fold: &Fold<'_>) -> impl Iterator<Item = Sentence> {
+    let seconds = fold.windows.length_ns() as f64 / 1e9;
+    let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= SOME);
+    let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| *ns >= LONG_NS)?, it)));
+    let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
+        say!(
+            REQUESTS_TOLD,
+            rate = Word::Real(it.requests as f64 / seconds.max(f64::MIN_POSITIVE), 1),
+            process = process_name(fold, it.process),
+            port = it.endpoint,
+            each = Word::Ns(each_ns),
+            open = Word::Real(it.open, 1),
+        )
+    };
+    servers.take(TOLD).map(sentence).collect::<Vec<_>>().into_iter()
+}
+
+fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
+    let table = &fold.trace.open_requests;
+    let mut all: BTreeMap<(ProcessId, bool, &str), Looks> = BTreeMap::new();
+    for row in 0..table.time_ns.len() {
+        let looks = all.entry((table.process[row], !table.is_incoming[row], &table.endpoint[row])).or_default();
+        looks.open.0.push((table.time_ns[row], table.open[row]));
+        if fold.windows.contains(table.time_ns[row]) {
+            looks.connections = looks.connections.max(table.connections[row]);
+            looks.requests += u64::from(table.requests[row]);
         }
-        Some(AskedEndpoint { endpoint, connections, is_limit: true, .. }) => {
-            say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint.as_str(), connections = u64::from(*connections))
+    }
+    let spans = fold.windows.parts();
+    let whole_ns = fold.windows.length_ns() as f64;
+    let requests = all.into_iter().map(|((process, is_outgoing, endpoint), looks)| {
+        let open = looks.open.mean(spans);
+        let each_ns = (looks.requests > 0).then(|| (open * whole_ns / looks.requests as f64) as u64);
+        let Looks { connections, requests, .. } = looks;
+        let most_open = looks.open.most(spans);
+        Requests { process, is_incoming: !is_outgoing, endpoint, open, most_open, connections, requests, each_ns }
+    });
+    let mut requests: Vec<Requests<'_>> = requests.filter(|it| it.connections > 0).collect();
+    requests.sort_by(|one, other| other.open.total_cmp(&one.open));
+    requests.sort_by_key(|it| Reverse(it.is_incoming));
+    requests
+}
+
+fn cells(fold: &Fold<'_>, it: &Requests<'_>) -> Vec<Value> {
+    vec![
+        Value::Text(process_name(fold, it.process)),
+        Value::Text(if it.is_incoming { "in" } else { "out" }.into()),
+        Value::Text(it.endpoint.to_owned()),
+        Value::Real(it.open),
+        Value::Count(it.most_open.into()),
+        Value::Count(it.connections.into()),
+        Value::Count(it.requests),
+        it.each_ns.map_or(Value::None, Value::Ns),
+    ]
+}
+
+fn process_name(fold: &Fold<'_>, process: ProcessId) -> String {
+    process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_store::tables::OpenRequestRow;
+
+    use super::*;
+    use crate::question::query::Query;
+    use crate::test_support::trace_dsl::{CELL, trace};
+
+    #[test]
+    fn requests_are_summed_within_the_range() {
+        let mut trace = trace("a: ####################");
+        let look = |cell: u64, is_incoming, endpoint: &str, [connections, open, requests]: [u32; 3]| OpenRequestRow {
+            time_ns: cell * CELL,
+            process: ProcessId::new(0),
+            is_incoming,
+            endpoint: endpoint.into(),
+            connections,
+            open,
+            requests,
+        };
+        for row in [
+            look(0, true, "TCP :80", [8, 4, 10]),
+            look(0, false, "TCP 10.0.0.1:5432", [2, 2, 10]),
+            look(10, true, "TCP :80", [6, 0, 20]),
+            look(10, false, "TCP 10.0.0.1:5432", [1, 1, 0]),
+        ] {
+            trace.open_requests.push(row);
         }
-        Some(asks) => say!(ADVICE_REQUESTS_FOR_OTHER, endpoint = asks.endpoint.as_str()),
-        None => say!(ADVICE_REQUESTS_FOR_TIMER),
+        trace.tables_changed();
+        let of = |query: &Query| {
+            let fold = Fold::new(&trace, query).unwrap();
+            let all = requests(&fold);
+            all.iter()
+                .map(|it| (it.endpoint.to_owned(), it.open, it.most_open, it.connections, it.each_ns))
+                .collect::<Vec<_>>()
+        };
+        let whole = of(&Query::default());
+        // Four for half of the time; thirty came in 20 ms.
+        assert_eq!(whole[0], ("TCP :80".into(), 2.0, 4, 8, Some(40 * CELL / 30)));
+        assert_eq!(whole[1], ("TCP 10.0.0.1:5432".into(), 1.5, 2, 2, Some(30 * CELL / 10)));
+        let late = of(&Query { range: Some((10 * CELL, 20 * CELL)), ..Query::default() });
+        assert_eq!(late[1], ("TCP 10.0.0.1:5432".into(), 1.0, 1, 1, None), "none came then");
     }
 }

@@ -193,6 +193,10 @@ sentence_table! {
     FRAME_RATES = "frame-rates",
         "Slow frames: below {slow} a second; fast ones: above {fast} (--frame-rates).",
         "遅いフレーム: 毎秒 {slow} 未満、速いフレーム: 毎秒 {fast} 超 (--frame-rates)。";
+    NO_OPEN_REQUESTS = "no-open-requests", "No profiled process was asked, or asked anybody, over TCP, as far as looks at its connections found.",
+        "TCP で要求を受けた、または送ったプロセスは、接続を調べた範囲では見つかりませんでした。";
+    REQUESTS_TOLD = "requests-told", "{rate} requests a second came to {process} ({port}), and waited about {each} each: {open} at once on average.",
+        "{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。";
     NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
         "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",

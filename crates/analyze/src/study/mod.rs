@@ -14,4 +14,5 @@ pub mod intervals;
 pub mod latency;
 pub mod socket_groups;
 pub mod sockets;
+pub mod step_function;
 pub mod thread_index;

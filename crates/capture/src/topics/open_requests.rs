@@ -39,6 +39,13 @@ struct Counts {
     requests: u32,
 }
 
+impl Counts {
+    /// Whether any is open, or came since the look before.
+    fn has_requests(&self) -> bool {
+        self.open > 0 || self.requests > 0
+    }
+}
+
 /// Connections of which it is known how much was asked over them.
 const MOST_CONNECTIONS: usize = 1 << 16;
 
@@ -53,7 +60,7 @@ pub struct OpenRequests {
     bytes: Vec<u8>,
     next_ns: u64,
     looks: u64,
-    /// Those that had an open request at the last look.
+    /// Those with requests at the last look.
     known: BTreeMap<Group, Counts>,
     /// Of each connection at the last look: segments of requests.
     segments: HashMap<ConnectionKey, u32>,
@@ -110,12 +117,12 @@ impl OpenRequests {
     fn write(&mut self, groups: BTreeMap<Group, Counts>, trace: &mut RecordBuffer, time_ns: u64) {
         let gone =
             self.known.keys().filter(|group| !groups.contains_key(group)).map(|group| (*group, Counts::default()));
-        let told = groups.iter().filter(|(group, counts)| counts.open > 0 || self.known.contains_key(group));
+        let told = groups.iter().filter(|(group, counts)| counts.has_requests() || self.known.contains_key(group));
         for (group, counts) in told.map(|(group, counts)| (*group, *counts)).chain(gone) {
             trace.fixed(&record(&group, counts, time_ns));
         }
         self.known = groups;
-        self.known.retain(|_, counts| counts.open > 0);
+        self.known.retain(|_, counts| counts.has_requests());
     }
 }
 

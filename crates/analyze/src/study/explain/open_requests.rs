@@ -9,8 +9,9 @@ use dwell_store::Trace;
 
 use crate::study::explain::terms::{is_internal, is_of_event_loop};
 use crate::study::explain::wait_ends::waited_for;
+use crate::study::step_function::{StepFunction, overlap_ns};
 
-/// Part of a process's time in which requests must wait for their answers.
+/// Part of a process's time in which requests must wait for their answers, and of that in which its loops must wait meanwhile.
 const OFTEN: f64 = 0.3;
 /// Part of a wait in which they must, for it to be one for which they wait.
 const MOSTLY: f64 = 0.5;
@@ -58,19 +59,15 @@ pub struct KeptLoops {
     of_thread: HashMap<usize, OpenRequests>,
 }
 
-/// A number over time: since when it is what.
-#[derive(Default)]
-struct Steps(Vec<(u64, u32)>);
-
 /// The connections of a process, as they were looked at.
 #[derive(Default)]
 struct Connections<'t> {
     /// Requests to it, by the port.
-    incoming: BTreeMap<&'t str, Steps>,
+    incoming: BTreeMap<&'t str, StepFunction>,
     /// Requests of its own, by whom it asks.
-    outgoing: BTreeMap<&'t str, Steps>,
+    outgoing: BTreeMap<&'t str, StepFunction>,
     /// Connections over which it asks, likewise.
-    made: BTreeMap<&'t str, Steps>,
+    made: BTreeMap<&'t str, StepFunction>,
     /// When requests to it came, and how many.
     requests: Vec<(u64, u32)>,
 }
@@ -96,7 +93,7 @@ impl KeptLoops {
     }
 
     fn add(&mut self, trace: &Trace, process: ProcessId, connections: &Connections<'_>) {
-        let asked = Steps::sum(connections.incoming.values());
+        let asked = StepFunction::sum(connections.incoming.values());
         let spans = asked.spans(trace.elapsed_ns());
         let threads = &trace.threads;
         let of_process = |thread: &usize| threads.process[*thread] == process;
@@ -115,7 +112,8 @@ impl KeptLoops {
         let is_own = own_ns as f64 >= ENOUGH * kept_ns as f64;
         let asks = if is_own { None } else { asks(connections, &asked, &spans) };
         let is_known = asks.is_some() || is_own;
-        if kept_ns == 0 || at_work_ns as f64 > HARDLY * asked_ns as f64 || !is_known {
+        let is_kept = kept_ns > 0 && kept_ns as f64 >= OFTEN * asked_ns as f64;
+        if !is_kept || at_work_ns as f64 > HARDLY * asked_ns as f64 || !is_known {
             return;
         }
         let came: u64 = connections.requests.iter().map(|(_, requests)| u64::from(*requests)).sum();
@@ -176,8 +174,8 @@ impl LoopWaits {
 }
 
 /// Whom a process asks most while requests wait for it.
-fn asks(connections: &Connections<'_>, asked: &Steps, spans: &[(u64, u64)]) -> Option<AskedEndpoint> {
-    let mean = |(_, steps): &(&&str, &Steps)| steps.mean(spans);
+fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)]) -> Option<AskedEndpoint> {
+    let mean = |(_, steps): &(&&str, &StepFunction)| steps.mean(spans);
     let (endpoint, steps) = connections.outgoing.iter().max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
     let (mean, connections) = (steps.mean(spans), connections.made.get(endpoint).map_or(0, |made| made.most(spans)));
     if mean < ENOUGH {
@@ -210,74 +208,4 @@ fn connections(trace: &Trace) -> BTreeMap<ProcessId, Connections<'_>> {
         of.outgoing.retain(|endpoint, _| !ports.iter().any(|port| endpoint.ends_with(port)));
     }
     all
-}
-
-impl Steps {
-    /// The sum of several.
-    fn sum<'s>(all: impl Iterator<Item = &'s Steps>) -> Self {
-        let mut changes: Vec<(u64, i64)> = Vec::new();
-        for Steps(steps) in all {
-            let mut before = 0;
-            for (time, number) in steps {
-                changes.push((*time, i64::from(*number) - before));
-                before = i64::from(*number);
-            }
-        }
-        changes.sort_unstable();
-        let mut sum = 0;
-        let steps = changes.into_iter().map(|(time, change)| {
-            sum += change;
-            (time, u32::try_from(sum.max(0)).unwrap_or(u32::MAX))
-        });
-        let mut steps: Vec<(u64, u32)> = steps.collect();
-        steps.reverse(); // of one time the last one stands
-        steps.dedup_by_key(|(time, _)| *time);
-        steps.reverse();
-        Self(steps)
-    }
-
-    /// Each step from when to when, to `u64::MAX`.
-    fn each(&self) -> impl Iterator<Item = (u64, u64, u32)> {
-        let ends = self.0.iter().skip(1).map(|(time, _)| *time).chain([u64::MAX]);
-        self.0.iter().zip(ends).map(|((from, number), to)| (*from, to, *number))
-    }
-
-    /// When it is at least so much.
-    fn at_least(&self, least: u32) -> impl Iterator<Item = (u64, u64)> {
-        self.each().filter(move |(_, _, number)| *number >= least).map(|(from, to, _)| (from, to))
-    }
-
-    /// When it is more than 0, before `end`.
-    fn spans(&self, end: u64) -> Vec<(u64, u64)> {
-        let mut spans: Vec<(u64, u64)> = Vec::new();
-        for (from, to) in self.at_least(1).map(|(from, to)| (from.min(end), to.min(end))) {
-            match spans.last_mut() {
-                Some(last) if last.1 == from => last.1 = to,
-                _ if from < to => spans.push((from, to)),
-                _ => {}
-            }
-        }
-        spans
-    }
-
-    /// Its mean within spans.
-    fn mean(&self, spans: &[(u64, u64)]) -> f64 {
-        let weighted: f64 =
-            self.each().map(|(from, to, number)| f64::from(number) * overlap_ns(spans, (from, to)) as f64).sum();
-        let all_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
-        weighted / all_ns.max(1) as f64
-    }
-
-    /// The most within spans.
-    fn most(&self, spans: &[(u64, u64)]) -> u32 {
-        let within = |(from, to, _): &(u64, u64, u32)| overlap_ns(spans, (*from, *to)) > 0;
-        self.each().filter(within).map(|(_, _, number)| number).max().unwrap_or(0)
-    }
-}
-
-/// How much of a time is within spans, which are in order.
-fn overlap_ns(spans: &[(u64, u64)], (from, to): (u64, u64)) -> u64 {
-    let first = spans.partition_point(|(_, end)| *end <= from);
-    let within = spans[first..].iter().take_while(|(start, _)| *start < to);
-    within.map(|(start, end)| (*end).min(to).saturating_sub((*start).max(from))).sum()
 }
