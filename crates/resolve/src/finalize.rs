@@ -101,7 +101,7 @@ fn resolve(
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
-    trace.open_requests = open_requests::resolve(&meta.open_requests, replay);
+    (trace.open_requests, trace.sampled_sends) = open_requests::resolve(&meta.open_requests, replay);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -322,6 +322,14 @@ tables! {
         connections: u32, "Connections over which anything was asked so far.";
         open: u32, "Those of them with a request that waits for its answer: the end that connected sent last.";
         requests: u32, "Segments with data that the ends that connected sent since the look before: requests, or parts of these.";
+        answers: u32, "The same of the other ends: answers, or parts of these.";
+    }
+    /// When processes sent data over TCP: the last time on some connections at each look at them, ordered by time_ns.
+    SampledSends SampledSendRow "sampled_sends" {
+        time_ns: u64, "When.";
+        process: ProcessId, "Process that sent.";
+        is_incoming: bool, "Whether it accepted the connection: then it answered, else it asked.";
+        endpoint: String, "The port at which it was accepted, or the address to which it was made.";
     }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.

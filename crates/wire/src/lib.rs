@@ -62,6 +62,7 @@ const CONSTANTS: &[&[Constant]] = &[
     sums::CONSTANTS,
     unwind::CONSTANTS,
     event_count::CONSTANTS,
+    open_requests::CONSTANTS,
     probe::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[

@@ -1,7 +1,12 @@
 //! Requests over TCP that wait for their answer, as looked at now and then.
 
-use crate::declare::{enums, records};
+use crate::declare::{constants, enums, records};
 use crate::header::RecordHeader;
+
+constants! {
+    /// Instants at which a process sent something that a record keeps.
+    MOST_SENDS: usize = 4, MOST_SENDS;
+}
 
 enums! {
     /// Bits of [`ConnectionState::flags`].
@@ -15,7 +20,7 @@ enums! {
 
 records! {
     /// For the collector, which sums them up: how a connection of TCP stands over which anything was sent.
-    ConnectionState = connection_state, 32 {
+    ConnectionState = connection_state, 48 {
         /// The process that has it open.
         tgid: u32,
         /// Of [`connection_flag`].
@@ -32,10 +37,16 @@ records! {
         segments: u32,
         /// Address of the other end: 4 or 16 bytes.
         remote_address: [u8; 16],
+        /// Segments with data that the other end, the one that is asked, sent so far: answers, or parts of these.
+        answers: u32,
+        /// 0.
+        reserved2: u32,
+        /// When this end last sent data.
+        sent_ns: u64,
     }
     /// How many of a process's connections of one kind have a request that waits for its answer: those accepted at a port, or those
     /// made to an address.
-    OpenRequestsRecord = record_open_requests, 56 {
+    OpenRequestsRecord = record_open_requests, 88 {
         /// `tid`: the process; `time_ns`: when it was looked at.
         h: RecordHeader,
         /// Of connections made to it: 4 or 16 bytes; else 0.
@@ -46,8 +57,8 @@ records! {
         open: u32,
         /// Requests, or parts of these, since the look before.
         requests: u32,
-        /// 0.
-        reserved: u32,
+        /// Answers, or parts of these, since the look before.
+        answers: u32,
         /// AF_INET or AF_INET6.
         family: u16,
         /// The port at which they were accepted, or that of the address.
@@ -55,6 +66,8 @@ records! {
         /// Whether they were accepted: others ask this process.
         is_incoming: u8,
         /// 0.
-        reserved2: [u8; 3],
+        reserved: [u8; 3],
+        /// When this end sent data since the look before, the last time on some of the connections; 0 = none.
+        sent_ns: [u64; MOST_SENDS],
     }
 }

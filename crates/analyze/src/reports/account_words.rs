@@ -61,7 +61,7 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose
         );
         notes.push(sentence.into());
     }
-    notes.extend(told(fold).map(Prose::from));
+    notes.extend(told(fold, explanation).map(Prose::from));
     let on_path = on_path(explanation);
     if !on_path.is_empty() {
         let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));

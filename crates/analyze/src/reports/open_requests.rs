@@ -8,6 +8,7 @@ use dwell_view::{Row, Sentence, Value, View, Word};
 
 use crate::engine::fold::Fold;
 use crate::sentences::say;
+use crate::study::explain::Explanation;
 use crate::study::step_function::StepFunction;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
@@ -31,15 +32,17 @@ columns! {
         "接続", "要求に使われた接続の最大数。";
     plain "requests", "Requests", "Segments with data that the asking ends sent: requests, or parts of these.",
         "要求", "要求する側が送ったデータのセグメントの数。";
-    plain "each_ns", "Time of Each", "How long each waited: open requests times the time, over the requests that came. Too short where a request has several segments.",
+    plain "each_ns", "Time of Each", "How long each waited: open requests times the time, over the answered ones. Too short where both requests and answers have several segments.",
         "各要求の時間", "各要求が待った時間。応答待ちの数と時間の積を要求の数で割ったもの。";
 }
 
 /// Servers of which the summary tells how long requests wait.
 const TOLD: usize = 2;
-/// Requests to a port from which on it does, and time each of them waits, ns.
+/// Requests to a port from which on it does, and time each of them waits at least, and at most where nothing tells that requests are kept, ns: else
+/// a client's last word may be no request.
 const SOME: u64 = 20;
 const LONG_NS: u64 = 100_000;
+const MOST_NS: u64 = 50_000_000;
 
 /// Connections of a process at one port, or to one address.
 #[derive(Default)]
@@ -47,6 +50,7 @@ struct Looks {
     open: StepFunction,
     connections: u32,
     requests: u64,
+    answers: u64,
 }
 
 /// What the looks tell of one kind of connections.
@@ -74,10 +78,11 @@ pub fn open_requests(fold: &Fold<'_>) -> View {
 }
 
 /// What the summary says of the servers that are asked most.
-pub fn told(fold: &Fold<'_>) -> impl Iterator<Item = Sentence> {
+pub fn told(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> impl Iterator<Item = Sentence> {
     let seconds = fold.windows.length_ns() as f64 / 1e9;
     let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= SOME);
-    let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| *ns >= LONG_NS)?, it)));
+    let most_ns = if explanation.keeps_requests() { u64::MAX } else { MOST_NS };
+    let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=most_ns).contains(ns))?, it)));
     let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
         say!(
             REQUESTS_TOLD,
@@ -100,14 +105,17 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
         if fold.windows.contains(table.time_ns[row]) {
             looks.connections = looks.connections.max(table.connections[row]);
             looks.requests += u64::from(table.requests[row]);
+            looks.answers += u64::from(table.answers[row]);
         }
     }
     let spans = fold.windows.parts();
     let whole_ns = fold.windows.length_ns() as f64;
     let requests = all.into_iter().map(|((process, is_outgoing, endpoint), looks)| {
         let open = looks.open.mean(spans);
-        let each_ns = (looks.requests > 0).then(|| (open * whole_ns / looks.requests as f64) as u64);
-        let Looks { connections, requests, .. } = looks;
+        // Either may come in several segments; what nobody answers is no request.
+        let requests = looks.requests.min(looks.answers);
+        let each_ns = (requests > 0).then(|| (open * whole_ns / requests as f64) as u64);
+        let connections = looks.connections;
         let most_open = looks.open.most(spans);
         Requests { process, is_incoming: !is_outgoing, endpoint, open, most_open, connections, requests, each_ns }
     });
@@ -153,6 +161,7 @@ mod tests {
             connections,
             open,
             requests,
+            answers: requests + 1,
         };
         for row in [
             look(0, true, "TCP :80", [8, 4, 10]),

@@ -15,7 +15,18 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         Some(requests @ OpenRequests { asks: Some(asks), .. }) => {
             let (endpoint, mean) = (asks.endpoint.as_str(), Word::Real(asks.asked, 1));
             let (asked, connections) = (asked(requests), u64::from(asks.connections));
-            if asks.is_limit {
+            if asks.connections == 1 {
+                say!(
+                    CAUSE_REQUESTS_OVER_ONE,
+                    who = who,
+                    place = place,
+                    asked = asked,
+                    each = each(requests),
+                    endpoint = endpoint,
+                    wait = wait,
+                    wall = wall
+                )
+            } else if asks.is_limit {
                 say!(
                     CAUSE_REQUESTS_LIMITED,
                     who = who,
@@ -60,7 +71,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
 /// What to do about it.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     match explanation.open_requests(root.cause.role).and_then(|requests| requests.asks.as_ref()) {
-        Some(AskedEndpoint { endpoint, connections: 1, is_limit: true, .. }) => {
+        Some(AskedEndpoint { endpoint, connections: 1, .. }) => {
             say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint.as_str())
         }
         Some(AskedEndpoint { endpoint, connections, is_limit: true, .. }) => {

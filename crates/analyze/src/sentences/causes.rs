@@ -18,8 +18,11 @@ sentence_table! {
     CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_LIMITED = "cause-requests-limited",
-        "{asked} requests to {who} waited at once on average, about {each} each, but {who} asked {endpoint} over no more than {connections} {connections|connection|connections}: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
+        "{asked} requests to {who} waited at once on average, about {each} each, but {who} asked {endpoint} over no more than {connections} connections: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていましたが、{who} が {endpoint} に問い合わせた接続は {connections} 本までです。{who} が {place} で待つ間、残りの要求はその中で待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_REQUESTS_OVER_ONE = "cause-requests-over-one",
+        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place} for answers of {endpoint}, all over one connection: explains {wait} of waits, in {wall} of time.",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、1 本の接続を通して {endpoint} の応答を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_FOR_OTHER = "cause-requests-for-other",
         "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place} for answers of {endpoint}, {mean} at once on average: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で {endpoint} の応答 (同時に平均 {mean} 件) を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
@@ -202,14 +205,14 @@ sentence_table! {
         "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
         "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";
     ADVICE_REQUESTS_ONE_BY_ONE = "advice-requests-one-by-one",
-        "All of it went over one connection to {endpoint}: use several (a pool, a larger limit per host), ask without a lock around the question, or make its answers faster.",
-        "すべてが {endpoint} への 1 本の接続を通りました。複数の接続を使う (プール、ホストごとの上限)、問い合わせをロックで囲まない、または応答を速くしてください。";
+        "If that connection carries one request at a time (HTTP/1.1, SQL, a lock around the question), use several: a pool, a larger limit per host. If it carries many (HTTP/2, gRPC, a pipeline), make the answers of {endpoint} faster.",
+        "その接続が一度に 1 件の要求しか運ばない (問い合わせを囲むロックなど) なら、接続プールやホストごとの上限を増やして複数の接続を使ってください。同時に多くを運ぶ (パイプラインなど) なら、{endpoint} の応答を速くしてください。";
     ADVICE_REQUESTS_FOR_OTHER = "advice-requests-for-other",
         "Nothing in this program keeps these requests: make the answers of {endpoint} faster, keep them for later (a cache), or ask for several things at once. `dwell collect threading --target-pid PID` records that program.",
         "このプログラムの中に要求を待たせているものはありません。{endpoint} の応答を速くする、結果を保存する (キャッシュ)、または複数を同時に問い合わせてください。そのプログラムは `dwell collect threading --target-pid PID` で記録できます。";
     ADVICE_REQUESTS_FOR_TIMER = "advice-requests-for-timer",
-        "Look for what lets requests wait for a time: a limit of the rate, a sleep or back-off (asyncio.sleep, tokio::time::sleep, setTimeout), first where a semaphore or lock is held meanwhile, a batch that waits until it is full.",
-        "要求を一定時間待たせているもの (レート制限、asyncio.sleep などのスリープや再試行の間隔、いっぱいになるまで待つバッチ) を探してください。特に、その間セマフォやロックを保持している場所です。";
+        "Look for what lets requests wait for a time: a limit of the rate, a sleep or back-off (asyncio.sleep, tokio::time::sleep, setTimeout), first where a semaphore or lock is held meanwhile, a batch that waits until it is full. Requests that are meant to wait (long polls) need nothing.",
+        "要求を一定時間待たせているもの (レート制限、asyncio.sleep などのスリープや再試行の間隔、いっぱいになるまで待つバッチ) を探してください。特に、その間セマフォやロックを保持している場所です。待つことが目的の要求 (ロングポーリング) はこのままで構いません。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nobody ended the wait before its time-out. If that is a timer (a delay, a clock, a retry), look for what set it; else find out why nobody answered, and ask again sooner.",
         "タイムアウトまで誰も待機を終わらせませんでした。タイマー (遅延、クロック、再試行) であれば、それを設定した場所を探してください。そうでなければ、応答がない理由を調べ、より早く再試行してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",

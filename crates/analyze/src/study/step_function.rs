@@ -1,5 +1,8 @@
 //! A number that is known at instants, and is taken to stay until the next one: how many requests wait, from look to look.
 
+/// How long a number is taken to stay at most, ns: nobody looked for longer than that.
+const MOST_HELD_NS: u64 = 2_000_000_000;
+
 /// Since when it is what, in order of time.
 #[derive(Default)]
 pub struct StepFunction(pub Vec<(u64, u32)>);
@@ -28,10 +31,10 @@ impl StepFunction {
         Self(steps)
     }
 
-    /// Each step from when to when, to `u64::MAX`.
+    /// Each step from when to when.
     fn each(&self) -> impl Iterator<Item = (u64, u64, u32)> {
         let ends = self.0.iter().skip(1).map(|(time, _)| *time).chain([u64::MAX]);
-        self.0.iter().zip(ends).map(|((from, number), to)| (*from, to, *number))
+        self.0.iter().zip(ends).map(|((from, number), to)| (*from, to.min(from.saturating_add(MOST_HELD_NS)), *number))
     }
 
     /// When it is at least so much.

@@ -38,6 +38,7 @@ int open_requests(struct bpf_iter__task_file *ctx)
 	struct socket *socket;
 	struct tcp_sock *tcp;
 	struct sock *sk;
+	u32 received, sent;
 	bool accepted;
 
 	if (!task || !file || !recorded(task))
@@ -51,7 +52,12 @@ int open_requests(struct bpf_iter__task_file *ctx)
 	/* Until anything is asked nobody waits for an answer. */
 	if (accepted ? !BPF_CORE_READ(tcp, bytes_received) : !BPF_CORE_READ(tcp, bytes_sent))
 		return 0;
-	connection.segments = accepted ? BPF_CORE_READ(tcp, data_segs_in) : BPF_CORE_READ(tcp, data_segs_out);
+	received = BPF_CORE_READ(tcp, data_segs_in);
+	sent = BPF_CORE_READ(tcp, data_segs_out);
+	connection.segments = accepted ? received : sent;
+	connection.answers = accepted ? sent : received;
+	/* The latest segment with data, whether it was acknowledged or not: an acknowledgement by itself does not count. */
+	connection.sent_ns = BPF_CORE_READ(tcp, first_tx_mstamp) * NSEC_PER_USEC;
 	connection.tgid = tgid_of(task);
 	connection.flags = accepted ? CONNECTION_ACCEPTED : 0;
 	if (other_end_sent_last(tcp) == accepted)

@@ -300,6 +300,7 @@ struct tcp_sock {
 	u32 data_segs_out;
 	u32 lsndtime;
 	u64 delivered_mstamp;
+	u64 first_tx_mstamp;
 	u64 tcp_wstamp_ns;
 };
 

@@ -6,17 +6,17 @@ use std::hash::BuildHasher;
 
 use bytemuck::{Zeroable, pod_read_unaligned};
 use dwell_store::raw::RecordBuffer;
-use dwell_store::raw::wire::{ConnectionState, OpenRequestsRecord, RecordHeader, connection_flag, kind};
+use dwell_store::raw::wire::{ConnectionState, MOST_SENDS, OpenRequestsRecord, RecordHeader, connection_flag, kind};
 use foldhash::fast::FixedState;
 use libbpf_rs::{Link, Object};
 
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::error::{Error, Result};
 use crate::kernel::walk;
 
 /// Time between two looks, ns, at least on average …
 const INTERVAL_NS: u64 = 40_000_000;
-/// … and so many times what a look takes: it walks over all open files of the machine.
+/// … and so many times the CPU time that a look takes: it walks over all open files of the machine.
 const COST_SHARE: u64 = 200;
 /// Connections that are told apart by process and address; further addresses are left out of a look.
 const MOST_GROUPS: usize = 256;
@@ -37,9 +37,24 @@ struct Counts {
     connections: u32,
     open: u32,
     requests: u32,
+    answers: u32,
+    sent_ns: [u64; MOST_SENDS],
 }
 
 impl Counts {
+    /// Adds what was sent over a connection since the segments were as before.
+    fn add(&mut self, connection: &ConnectionState, (asked, answered): (u32, u32)) {
+        let requests = connection.segments.wrapping_sub(asked);
+        let answers = connection.answers.wrapping_sub(answered);
+        self.requests = self.requests.saturating_add(requests);
+        self.answers = self.answers.saturating_add(answers);
+        let is_accepted = connection.flags & connection_flag::ACCEPTED != 0;
+        let sent = if is_accepted { answers } else { requests };
+        if let Some(place) = self.sent_ns.iter_mut().find(|sent_ns| **sent_ns == 0).filter(|_| sent > 0) {
+            *place = connection.sent_ns;
+        }
+    }
+
     /// Whether any is open, or came since the look before.
     fn has_requests(&self) -> bool {
         self.open > 0 || self.requests > 0
@@ -62,8 +77,8 @@ pub struct OpenRequests {
     looks: u64,
     /// Those with requests at the last look.
     known: BTreeMap<Group, Counts>,
-    /// Of each connection at the last look: segments of requests.
-    segments: HashMap<ConnectionKey, u32>,
+    /// Of each connection at the last look: segments of requests and of answers.
+    segments: HashMap<ConnectionKey, (u32, u32)>,
 }
 
 /// Where the looks stand.
@@ -98,16 +113,17 @@ impl OpenRequests {
         if now_ns < self.next_ns {
             return Ok(());
         }
-        let began_ns = monotonic_ns();
+        let (began_ns, began_cpu_ns) = (monotonic_ns(), thread_cpu_ns());
         self.bytes.clear();
         walk::read(&self.link, &mut self.bytes)?;
         let connections: Vec<ConnectionState> =
             self.bytes.chunks_exact(size_of::<ConnectionState>()).map(pod_read_unaligned).collect();
         let groups = grouped(&connections, (self.looks > 0).then_some(&self.segments));
-        self.segments = connections.iter().take(MOST_CONNECTIONS).map(|it| (key(it), it.segments)).collect();
+        self.segments =
+            connections.iter().take(MOST_CONNECTIONS).map(|it| (key(it), (it.segments, it.answers))).collect();
         self.write(groups, trace, began_ns);
         self.looks += 1;
-        let interval_ns = INTERVAL_NS.max(COST_SHARE * (monotonic_ns() - began_ns));
+        let interval_ns = INTERVAL_NS.max(COST_SHARE * thread_cpu_ns().saturating_sub(began_cpu_ns));
         // Uneven, so that it keeps no step with what the program does at an even pace.
         let jitter_ns = FixedState::default().hash_one((self.looks, began_ns)) % (interval_ns / 2);
         self.next_ns = began_ns + interval_ns * 3 / 4 + jitter_ns;
@@ -131,7 +147,10 @@ fn key(connection: &ConnectionState) -> ConnectionKey {
 }
 
 /// Connections by what they have in common; `before` tells what was asked over each until the last look, if there was one.
-fn grouped(connections: &[ConnectionState], before: Option<&HashMap<ConnectionKey, u32>>) -> BTreeMap<Group, Counts> {
+fn grouped(
+    connections: &[ConnectionState],
+    before: Option<&HashMap<ConnectionKey, (u32, u32)>>,
+) -> BTreeMap<Group, Counts> {
     let mut groups: BTreeMap<Group, Counts> = BTreeMap::new();
     for connection in connections {
         let is_incoming = connection.flags & connection_flag::ACCEPTED != 0;
@@ -144,9 +163,9 @@ fn grouped(connections: &[ConnectionState], before: Option<&HashMap<ConnectionKe
             let counts = groups.entry(group).or_default();
             counts.connections += 1;
             counts.open += u32::from(connection.flags & connection_flag::IS_ASKED != 0);
-            let asked = before.map(|before| before.get(&key(connection)).copied().unwrap_or(0));
-            let new = asked.map_or(0, |asked| connection.segments.wrapping_sub(asked));
-            counts.requests = counts.requests.saturating_add(new);
+            if let Some(before) = before {
+                counts.add(connection, before.get(&key(connection)).copied().unwrap_or_default());
+            }
         }
     }
     groups
@@ -155,13 +174,15 @@ fn grouped(connections: &[ConnectionState], before: Option<&HashMap<ConnectionKe
 fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
     let Group { tgid, is_incoming, family, port, remote_address } = *group;
     let h = RecordHeader { kind: kind::OPEN_REQUESTS, size: 0, tid: tgid, time_ns };
-    let Counts { connections, open, requests } = counts;
+    let Counts { connections, open, requests, answers, sent_ns } = counts;
     OpenRequestsRecord {
         h,
         remote_address,
         connections,
         open,
         requests,
+        answers,
+        sent_ns,
         family,
         port,
         is_incoming: u8::from(is_incoming),
@@ -182,6 +203,8 @@ mod tests {
             local_port: 80,
             remote_port,
             segments: 5,
+            answers: 3,
+            sent_ns: 9,
             remote_address: [127; 16],
             ..ConnectionState::zeroed()
         };
@@ -191,10 +214,11 @@ mod tests {
             let groups = grouped(&all, before);
             groups.iter().map(|(of, counts)| (of.is_incoming, of.port, *counts)).collect::<Vec<_>>()
         };
-        let counts = |connections, open, requests| Counts { connections, open, requests };
+        let counts = |connections, open, requests| Counts { connections, open, requests, ..Counts::default() };
         assert_eq!(counted(None), [(false, 5432, counts(1, 1, 0)), (true, 80, counts(2, 1, 0))]);
-        // One connection was there and asked twice more, one is new.
-        let before = HashMap::from([(key(&all[0]), 3), (key(&all[2]), 5)]);
-        assert_eq!(counted(Some(&before)), [(false, 5432, counts(1, 1, 0)), (true, 80, counts(2, 1, 7))]);
+        // One connection was there and asked twice more, one is new; both were answered.
+        let before = HashMap::from([(key(&all[0]), (3, 2)), (key(&all[2]), (5, 3))]);
+        let accepted = Counts { answers: 1 + 3, sent_ns: [9, 9, 0, 0], ..counts(2, 1, 7) };
+        assert_eq!(counted(Some(&before)), [(false, 5432, counts(1, 1, 0)), (true, 80, accepted)]);
     }
 }

@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("attached::loop_with_a_limit", loop_with_a_limit),
         Case::new("attached::loop_with_a_timer", loop_with_a_timer),
         Case::new("attached::long_polls", long_polls),
+        Case::new("attached::last_words", last_words),
         Case::new("attached::subscriber", subscriber),
         Case::new("attached::futures", futures),
         Case::new("attached::script", script),
@@ -92,7 +93,7 @@ asyncio.run(main())
 fn loop_awaits_answers() -> Result<()> {
     let scripts = [("upstream.py", UPSTREAM), ("clients.py", CLIENTS), ("server.py", ONE_QUESTION_AT_A_TIME)];
     let recording = beside(&scripts, &["upstream.py", "clients.py"])?;
-    expect_first(&recording, "open-requests", 1.2, &["epoll", "no more than 1 connection:", "use several"])?;
+    expect_first(&recording, "open-requests", 1.2, &["epoll", "all over one connection", "use several"])?;
     // Six clients wait for answers of 20 ms each, one after the other.
     let requests = open_requests(&recording, true)?;
     ensure!(requests.iter().all(|open| *open <= 6.0), "{requests:?}");
@@ -169,6 +170,59 @@ async def main():
     await server.serve_forever()
 asyncio.run(main())
 ";
+
+const PINGS: &str = "
+import asyncio
+async def main():
+    async def serve(requests, answers):
+        while True:
+            answers.write(b'p'); await asyncio.sleep(1.8)
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    async with server: await asyncio.Event().wait()
+asyncio.run(main())
+";
+
+const CHAT: &str = "
+import asyncio
+members = set()
+async def main():
+    async def serve(said, answers):
+        members.add(answers)
+        while await said.read(1):
+            for other in members:
+                if other is not answers: other.write(b'm')
+    async def beat():
+        while True: await asyncio.sleep(0.05)
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    put('server', server.sockets[0].getsockname()[1])
+    beats = asyncio.create_task(beat())
+    async with server: await asyncio.Event().wait()
+asyncio.run(main())
+";
+
+const SPEAKERS: &str = "
+port = get('server')
+def speak():
+    connection = socket.create_connection(('127.0.0.1', port))
+    threading.Thread(target=lambda: [None for _ in iter(lambda: connection.recv(99), b'')], daemon=True).start()
+    while True:
+        connection.send(b'c'); time.sleep(0.5)
+for _ in range(6): threading.Thread(target=speak, daemon=True).start()
+time.sleep(20)
+";
+
+/// The last word of a client is no request where the server speaks by itself, or others do.
+fn last_words() -> Result<()> {
+    for (server, clients) in [(PINGS, CLIENTS), (CHAT, SPEAKERS)] {
+        let recording = beside(&[("clients.py", clients), ("server.py", server)], &["clients.py"])?;
+        ensure!(!open_requests(&recording, true)?.is_empty(), "no look at connections");
+        let rows = recording.rows(&["explain"])?;
+        let told = rows.iter().find(|row| text(row, "kind") == "open-requests");
+        ensure!(told.is_none(), "told of a server that nobody waits for: {told:?}");
+    }
+    Ok(())
+}
 
 /// Who asks for what is still to happen is not held up.
 fn long_polls() -> Result<()> {

@@ -18,8 +18,8 @@ use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
-    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes, Samples, Stacks,
-    Threads,
+    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes, SampledSends,
+    Samples, Stacks, Threads,
 };
 
 /// Where the tables lie until all of them are written.
@@ -44,6 +44,7 @@ pub struct Trace {
     pub delays: DelayTables,
     pub event_counts: EventCounts,
     pub open_requests: OpenRequests,
+    pub sampled_sends: SampledSends,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -76,6 +77,7 @@ impl Trace {
             delays: DelayTables::default(),
             event_counts: EventCounts::default(),
             open_requests: OpenRequests::default(),
+            sampled_sends: SampledSends::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             beside_fibers: Vec::new(),
@@ -150,6 +152,7 @@ impl Trace {
         trace.delays = DelayTables::read(tables)?;
         trace.event_counts = tables.read()?;
         trace.open_requests = tables.read_later()?;
+        trace.sampled_sends = tables.read_later()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -178,6 +181,7 @@ impl Trace {
         self.delays.write(&partial)?;
         table::write(&partial, &self.event_counts)?;
         table::write(&partial, &self.open_requests)?;
+        table::write(&partial, &self.sampled_sends)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -221,6 +225,8 @@ impl Trace {
         let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
         all("event_counts.thread", self.event_counts.thread.iter().all(thread))?;
         rows.processes("open_requests.process", &self.open_requests.process)?;
+        rows.processes("sampled_sends.process", &self.sampled_sends.process)?;
+        all("sampled_sends.time_ns", self.sampled_sends.time_ns.is_sorted())?;
         all("open_requests.time_ns", self.open_requests.time_ns.is_sorted())?;
         all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
         all("samples.thread", self.samples.thread.iter().all(thread))?;

@@ -53,6 +53,7 @@ mod roots;
 mod run_queue;
 mod saturated_threads;
 mod scripts;
+mod sends;
 mod sent_before;
 mod sleeps;
 mod standstill;
@@ -410,6 +411,11 @@ impl Explanation<'_, '_> {
     /// What keeps the loops of a role that requests wait for.
     pub fn open_requests(&self, role: RoleId) -> Option<&OpenRequests> {
         self.open_requests.get(&role)
+    }
+
+    /// Whether requests are known to wait for any loop.
+    pub fn keeps_requests(&self) -> bool {
+        !self.open_requests.is_empty()
     }
 
     /// Whether the role is asked from outside the recording, or works for one that is.

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use dwell_model::{Outcome, ProcessId};
+use dwell_model::ProcessId;
 use dwell_store::Trace;
 
+use crate::study::explain::sends::share_after_timers;
 use crate::study::explain::terms::{is_internal, is_of_event_loop};
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::step_function::{StepFunction, overlap_ns};
@@ -17,16 +18,23 @@ const OFTEN: f64 = 0.3;
 const MOSTLY: f64 = 0.5;
 /// Part of the time in which other threads of the process may be at work, at most: else the requests may wait for these.
 const HARDLY: f64 = 0.2;
-/// Part of what keeps a loop that those whom it asks, or its own timers, must be.
+/// Waits that make a thread one that serves.
+const TURNS: usize = 3;
+/// Requests that must wait for the answers of those whom it asks, on average; and part of what it sends that it must send at times of its
+/// own, for these to be what keeps it.
 const ENOUGH: f64 = 0.5;
 /// How many more requests must wait than there are connections over which their process asks, for that to be a limit, and how many of these
 /// must wait for an answer: what comes in parts is no answer that is awaited, though nothing else can be asked.
 const MORE: f64 = 1.0;
-const IN_USE: f64 = 0.25;
+const IN_USE: f64 = 0.3;
 /// Connections beyond which no limit is told: so many are no small pool.
 const MANY: u32 = 64;
-/// A request that waits for longer asks for what is still to happen, ns.
+/// A request that waits for longer asks for what is still to happen, ns, and one that waits for longer for a timer alone: that may be how
+/// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
+const LONG_TIMER_NS: f64 = 7e8;
+/// Part of what a process sends to an address that must come back: else it asks nothing there.
+const ANSWERED: f64 = 0.1;
 
 /// What keeps a loop of events from answering.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +54,7 @@ pub struct AskedEndpoint {
     pub endpoint: String,
     /// Requests that waited for its answer at once, on average.
     pub asked: f64,
-    /// The most connections at once.
+    /// The most connections at once, to whomever it asks.
     pub connections: u32,
     /// Whether all of these were in use while more requests waited: a limit.
     pub is_limit: bool,
@@ -68,8 +76,29 @@ struct Connections<'t> {
     outgoing: BTreeMap<&'t str, StepFunction>,
     /// Connections over which it asks, likewise.
     made: BTreeMap<&'t str, StepFunction>,
-    /// When requests to it came, and how many.
-    requests: Vec<(u64, u32)>,
+    /// What was sent over the accepted ones.
+    exchanges: Exchanges,
+    /// What was sent over those to each address.
+    asked: BTreeMap<&'t str, Exchanges>,
+}
+
+/// Segments with data of both ends.
+#[derive(Clone, Copy, Default)]
+struct Exchanges {
+    requests: u64,
+    answers: u64,
+}
+
+impl Exchanges {
+    fn add(&mut self, requests: u32, answers: u32) {
+        self.requests += u64::from(requests);
+        self.answers += u64::from(answers);
+    }
+
+    /// How many requests were answered, at most: either may come in several segments, and what nobody answers does not count.
+    fn least(self) -> u64 {
+        self.requests.min(self.answers)
+    }
 }
 
 impl KeptLoops {
@@ -108,17 +137,22 @@ impl KeptLoops {
         let looks: Vec<LoopWaits> = all.iter().map(|thread| LoopWaits::of(trace, *thread, &spans)).collect();
         let at_work_ns: u64 = looks.iter().map(|waits| waits.at_work_ns).sum();
         let kept_ns: u64 = looks.iter().map(|waits| waits.kept_ns).sum();
-        let own_ns: u64 = looks.iter().map(|waits| waits.own_ns).sum();
-        let is_own = own_ns as f64 >= ENOUGH * kept_ns as f64;
-        let asks = if is_own { None } else { asks(connections, &asked, &spans) };
-        let is_known = asks.is_some() || is_own;
         let is_kept = kept_ns > 0 && kept_ns as f64 >= OFTEN * asked_ns as f64;
-        if !is_kept || at_work_ns as f64 > HARDLY * asked_ns as f64 || !is_known {
+        if !is_kept || at_work_ns as f64 > HARDLY * asked_ns as f64 {
             return;
         }
-        let came: u64 = connections.requests.iter().map(|(_, requests)| u64::from(*requests)).sum();
+        let came = connections.exchanges.least();
         let each_ns = asked.mean(&spans) * asked_ns as f64 / came.max(1) as f64;
         if came == 0 || each_ns > LONG_POLL_NS {
+            return;
+        }
+        let share = |is_meant: &dyn Fn(bool, &str) -> bool| share_after_timers(trace, process, &all, is_meant);
+        let asks = asks(connections, &asked, &spans).filter(|asks| {
+            let after_timers = share(&|is_incoming, endpoint| !is_incoming && endpoint == asks.endpoint);
+            after_timers.is_none_or(|share| share < ENOUGH)
+        });
+        let own = || [true, false].map(|side| share(&|is_incoming, _| is_incoming == side)).into_iter().flatten();
+        if asks.is_none() && (own().all(|share| share < ENOUGH) || each_ns > LONG_TIMER_NS) {
             return;
         }
         let requests = OpenRequests { asked: asked.mean(&spans), each_ns: each_ns as u64, asks };
@@ -136,8 +170,6 @@ struct LoopWaits {
     rows: Vec<usize>,
     /// Their waits, ns.
     kept_ns: u64,
-    /// Those of them that ended at a time of its own, ns.
-    own_ns: u64,
     /// Of a thread that has no loop: how long it neither was parked nor waited for whatever comes, at most, ns.
     at_work_ns: u64,
 }
@@ -145,17 +177,14 @@ struct LoopWaits {
 impl LoopWaits {
     fn of(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> Self {
         let (events, mut waits) = (trace.events(), Self::default());
-        let (mut in_loop, mut longest_ns, mut off_cpu_ns) = (false, 0u64, 0u64);
+        let (mut turns, mut longest_ns) = (0, 0u64);
         let mut of_object: HashMap<u32, u64> = HashMap::new();
         events.off_cpu.for_each(events.off_cpu.of(thread), |row, number, times| {
             let key = events.key(number);
             let within_ns = overlap_ns(spans, (times.start_ns, times.start_ns.saturating_add(times.wait_ns)));
-            off_cpu_ns += overlap_ns(spans, (times.start_ns, events.off_cpu.end_ns(row)));
             if is_of_event_loop(key.syscall()) && !is_internal(waited_for(trace, &key)) {
-                in_loop |= times.wait_ns > 0;
+                turns += usize::from(times.wait_ns > 0);
                 if within_ns as f64 >= MOSTLY * times.wait_ns as f64 && times.wait_ns > 0 {
-                    let is_own = Outcome::from_code(key.outcome()) == Outcome::TimedOut;
-                    waits.own_ns += if is_own { times.wait_ns } else { 0 };
                     waits.kept_ns += times.wait_ns;
                     waits.rows.push(row);
                 }
@@ -168,20 +197,31 @@ impl LoopWaits {
         let (born, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
         // One that mostly waits for one thing has no work: a timer's thread, a worker of a pool.
         let life_ns = overlap_ns(spans, (born, end));
-        waits.at_work_ns = if in_loop { 0 } else { life_ns.saturating_sub(longest_ns) };
-        waits
+        waits.at_work_ns = if turns > 0 { 0 } else { life_ns.saturating_sub(longest_ns) };
+        // One that only accepts connections has no requests.
+        if turns < TURNS { Self { at_work_ns: waits.at_work_ns, ..Self::default() } } else { waits }
     }
 }
 
 /// Whom a process asks most while requests wait for it.
 fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)]) -> Option<AskedEndpoint> {
     let mean = |(_, steps): &(&&str, &StepFunction)| steps.mean(spans);
-    let (endpoint, steps) = connections.outgoing.iter().max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
-    let (mean, connections) = (steps.mean(spans), connections.made.get(endpoint).map_or(0, |made| made.most(spans)));
+    let is_answered = |(endpoint, _): &(&&str, &StepFunction)| {
+        let Exchanges { requests, answers } = connections.asked.get(*endpoint).copied().unwrap_or_default();
+        answers > 0 && answers as f64 >= ANSWERED * requests as f64
+    };
+    let answered: Vec<(&&str, &StepFunction)> = connections.outgoing.iter().filter(is_answered).collect();
+    let sum = |of: &BTreeMap<&str, StepFunction>| {
+        StepFunction::sum(answered.iter().filter_map(|(endpoint, _)| of.get(**endpoint)))
+    };
+    let (open, made) = (sum(&connections.outgoing), sum(&connections.made));
+    let (endpoint, steps) = answered.iter().copied().max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
+    let (mean, connections) = (steps.mean(spans), made.most(spans));
     if mean < ENOUGH {
         return None;
     }
-    let is_full = (1..=MANY).contains(&connections) && mean >= IN_USE * f64::from(connections);
+    // Over one connection many may be asked at once: HTTP/2, pipelines.
+    let is_full = (2..=MANY).contains(&connections) && open.mean(spans) >= IN_USE * f64::from(connections);
     let is_limit = is_full && asked.mean(spans) >= f64::from(connections) + MORE;
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), asked: mean, connections, is_limit })
 }
@@ -195,17 +235,19 @@ fn connections(trace: &Trace) -> BTreeMap<ProcessId, Connections<'_>> {
         let side = if table.is_incoming[row] { &mut of.incoming } else { &mut of.outgoing };
         side.entry(&table.endpoint[row]).or_default().0.push((table.time_ns[row], table.open[row]));
         if table.is_incoming[row] {
-            of.requests.push((table.time_ns[row], table.requests[row]));
+            of.exchanges.add(table.requests[row], table.answers[row]);
         } else {
             let made = of.made.entry(&table.endpoint[row]).or_default();
             made.0.push((table.time_ns[row], table.connections[row]));
+            of.asked.entry(&table.endpoint[row]).or_default().add(table.requests[row], table.answers[row]);
         }
     }
     all.retain(|_, of| !of.incoming.is_empty());
     for of in all.values_mut() {
         // Whoever asks itself asks nobody else.
         let ports: BTreeSet<&str> = of.incoming.keys().filter_map(|port| port.strip_prefix("TCP ")).collect();
-        of.outgoing.retain(|endpoint, _| !ports.iter().any(|port| endpoint.ends_with(port)));
+        let is_within = |endpoint: &str| ["TCP 127.", "TCP [::1]"].iter().any(|own| endpoint.starts_with(own));
+        of.outgoing.retain(|endpoint, _| !is_within(endpoint) || !ports.iter().any(|port| endpoint.ends_with(port)));
     }
     all
 }

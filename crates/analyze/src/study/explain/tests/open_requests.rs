@@ -2,7 +2,7 @@
 
 use dwell_model::{ObjectId, Outcome, ProcessId, WakerKind};
 use dwell_store::Trace;
-use dwell_store::tables::OpenRequestRow;
+use dwell_store::tables::{OpenRequestRow, SampledSendRow};
 
 use super::causes;
 use crate::engine::fold::Fold;
@@ -27,6 +27,15 @@ fn looked_at(picture: &str, ended_by: (Outcome, WakerKind), looks: &[Look]) -> T
         }
     }
     for (is_incoming, endpoint, [open, connections, requests]) in looks {
+        // It sends as soon as it has waited.
+        for _ in 0..5 {
+            trace.sampled_sends.push(SampledSendRow {
+                time_ns: 5 * CELL + CELL / 2,
+                process: ProcessId::new(0),
+                is_incoming: *is_incoming,
+                endpoint: (*endpoint).into(),
+            });
+        }
         trace.open_requests.push(OpenRequestRow {
             time_ns: 0,
             process: ProcessId::new(0),
@@ -35,6 +44,7 @@ fn looked_at(picture: &str, ended_by: (Outcome, WakerKind), looks: &[Look]) -> T
             connections: *connections,
             open: *open,
             requests: *requests,
+            answers: *requests,
         });
     }
     trace.tables_changed();
@@ -50,7 +60,7 @@ fn told(trace: &Trace) -> (Vec<(CauseKind, String, u64)>, Option<OpenRequests>) 
     (causes(&explanation), role.and_then(|role| explanation.open_requests(role)).cloned())
 }
 
-const LOOP: &str = "loop: eeeeeeeee#eeeeeeeee#";
+const LOOP: &str = "loop: eeeee#eeeeee#eeeeee#";
 const BY_ANSWER: (Outcome, WakerKind) = (Outcome::Woken, WakerKind::Answer);
 const BY_TIMER: (Outcome, WakerKind) = (Outcome::TimedOut, WakerKind::Timer);
 
@@ -58,7 +68,7 @@ const BY_TIMER: (Outcome, WakerKind) = (Outcome::TimedOut, WakerKind::Timer);
 fn a_loop_is_kept_by_those_whom_it_asks_while_requests_wait() {
     let looks: [Look; 2] = [(true, "TCP :80", [4, 9, 8]), (false, "TCP 10.0.0.1:5432", [4, 9, 8])];
     let (causes, requests) = told(&looked_at(LOOP, BY_ANSWER, &looks));
-    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 18)]);
+    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 17)]);
     let requests = requests.unwrap();
     // Four at once, eight came in 20 ms.
     assert_eq!((requests.asked, requests.each_ns), (4.0, 10 * CELL));
@@ -77,13 +87,22 @@ fn few_connections_are_a_limit_where_more_requests_wait() {
     assert_eq!(limit(2, 2, 2), Some(false), "none is left over");
     assert_eq!(limit(8, 1, 7), Some(false), "most connections are free");
     assert_eq!(limit(90, 80, 80), Some(false), "a large pool");
+    // Four backends with two connections each.
+    let backends = ["TCP 10.0.0.1:80", "TCP 10.0.0.2:80", "TCP 10.0.0.3:80", "TCP 10.0.0.4:80"];
+    let of_backends = |asked: u32| {
+        let mut looks: Vec<Look> = backends.iter().map(|backend| (false, *backend, [2, 2, 8])).collect();
+        looks.push((true, "TCP :80", [asked, asked, 8]));
+        told(&looked_at(LOOP, BY_ANSWER, &looks)).1.and_then(|requests| requests.asks).map(|asks| asks.is_limit)
+    };
+    assert_eq!(of_backends(8), Some(false), "all of them together are asked as much");
+    assert_eq!(of_backends(12), Some(true));
 }
 
 #[test]
 fn a_loop_is_kept_by_its_own_timers() {
     let looks: [Look; 2] = [(true, "TCP :80", [4, 4, 8]), (false, "TCP 10.0.0.1:5432", [1, 1, 8])];
     let (causes, requests) = told(&looked_at(LOOP, BY_TIMER, &looks));
-    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 18)]);
+    assert_eq!(causes, [(CauseKind::OpenRequests, "loop".into(), 17)]);
     assert_eq!(requests.unwrap().asks, None);
 }
 
@@ -101,10 +120,11 @@ fn a_loop_is_idle_where_no_request_waits_or_nothing_tells_what_for() {
     assert!(!is_told(LOOP, BY_ANSWER, &[incoming]), "it asks nobody, and has no timers");
     assert!(!is_told(LOOP, BY_ANSWER, &[incoming, (false, "TCP 127.0.0.1:80", [4, 4, 8])]), "it asks itself");
     assert!(!is_told(LOOP, BY_ANSWER, &[(true, "TCP :80", [4, 4, 0]), outgoing]), "none came: long polls");
-    let workers = "loop: eeeeeeeee#eeeeeeeee#
+    assert!(!is_told(LOOP, BY_ANSWER, &[incoming, (false, "TCP 10.0.0.1:514", [4, 4, 0])]), "nothing comes back");
+    let workers = "loop: eeeee#eeeeee#eeeeee#
                    work: ####################";
     assert!(!is_told(workers, BY_ANSWER, &[incoming, outgoing]), "another thread works on them");
-    let parked = "loop: eeeeeeeee#eeeeeeeee#
+    let parked = "loop: eeeee#eeeeee#eeeeee#
                   pool: cccccccccccccccccccc";
     assert!(is_told(parked, BY_ANSWER, &[incoming, outgoing]), "another thread has no work");
 }
