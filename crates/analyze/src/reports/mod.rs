@@ -21,6 +21,7 @@ mod hotspots;
 mod latency;
 mod losses;
 mod markers;
+mod one_thing;
 mod open_requests;
 mod outlier;
 mod probes;
@@ -42,6 +43,7 @@ mod waits;
 use dwell_store::Trace;
 use dwell_view::View;
 
+pub use self::one_thing::report_of_handle;
 use crate::engine::fold::Fold;
 use crate::findings;
 use crate::question::error::QueryError;
@@ -172,6 +174,10 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
 }
 
 fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
+    one_thing::of_one(report, fold, |fold| whole_view_of(report, fold))
+}
+
+fn whole_view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
         Report::Explain => of_causes(fold, explain::explain)?,
         Report::Summary => summary::summary(fold)?,

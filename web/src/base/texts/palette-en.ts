@@ -2,11 +2,13 @@
 
 export const paletteEn = {
   'palette.title': 'Commands and names',
-  'palette.placeholder': 'A view, thread, object, function, task or action',
+  'palette.placeholder': 'A view, thread, object, function, task or action; a handle such as w3, t7 or f2',
   'palette.placeholder.actions': 'A view or action',
   'palette.group.view': 'view',
   'palette.group.thread': 'thread',
   'palette.group.object': 'object',
+  'palette.group.finding': 'finding',
+  'palette.group.outlier': 'outlier',
   'palette.group.function': 'function',
   'palette.group.task': 'task',
   'palette.group.action': 'action',

@@ -4,11 +4,13 @@ import type { paletteEn } from './palette-en';
 
 export const paletteJa: Record<keyof typeof paletteEn, string> = {
   'palette.title': 'コマンドと名前',
-  'palette.placeholder': 'ビュー、スレッド、オブジェクト、関数、タスク、操作',
+  'palette.placeholder': 'ビュー、スレッド、オブジェクト、関数、タスク、操作。w3、t7、f2 などの短い名前も使えます',
   'palette.placeholder.actions': 'ビューまたは操作',
   'palette.group.view': 'ビュー',
   'palette.group.thread': 'スレッド',
   'palette.group.object': 'オブジェクト',
+  'palette.group.finding': '検出結果',
+  'palette.group.outlier': '外れ値',
   'palette.group.function': '関数',
   'palette.group.task': 'タスク',
   'palette.group.action': '操作',
