@@ -1,6 +1,15 @@
 // Texts of the command palette and of menus.
 
 export const paletteEn = {
+  'share.menu': 'Share',
+  'share.making': 'Making the file …',
+  'share.firefox': 'Download for Firefox Profiler',
+  'share.perfetto': 'Download for Perfetto',
+  'share.pprof': 'Download for pprof',
+  'share.speedscope': 'Download for speedscope',
+  'share.folded-cpu': 'Download folded stacks: CPU time',
+  'share.folded-wait': 'Download folded stacks: wait time',
+  'share.pack': 'Download the whole result as one file',
   'palette.title': 'Commands and names',
   'palette.placeholder': 'A view, thread, object, function, task or action; a handle such as w3, t7 or f2',
   'palette.placeholder.actions': 'A view or action',

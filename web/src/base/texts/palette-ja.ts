@@ -3,6 +3,15 @@
 import type { paletteEn } from './palette-en';
 
 export const paletteJa: Record<keyof typeof paletteEn, string> = {
+  'share.menu': '共有',
+  'share.making': 'ファイルを作成しています…',
+  'share.firefox': 'Firefox Profiler 用にダウンロード',
+  'share.perfetto': 'Perfetto 用にダウンロード',
+  'share.pprof': 'pprof 用にダウンロード',
+  'share.speedscope': 'speedscope 用にダウンロード',
+  'share.folded-cpu': 'folded スタックをダウンロード: CPU 時間',
+  'share.folded-wait': 'folded スタックをダウンロード: 待機時間',
+  'share.pack': '結果全体を 1 つのファイルでダウンロード',
   'palette.title': 'コマンドと名前',
   'palette.placeholder': 'ビュー、スレッド、オブジェクト、関数、タスク、操作。w3、t7、f2 などの短い名前も使えます',
   'palette.placeholder.actions': 'ビューまたは操作',
