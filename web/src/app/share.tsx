@@ -41,7 +41,7 @@ export function ShareMenu({ hasFiles }: { hasFiles: boolean }) {
       setTimeout(() => setCopied(false), 1500);
     });
   return (
-    <Menu label={copied ? t('app.copied') : `${t('share.menu')} ▾`} align="right" className="share">
+    <Menu label={copied ? t('app.copied') : `${t('share.menu')} ▾`} align="right" className="share-menu">
       {(close) => (
         <>
           <button

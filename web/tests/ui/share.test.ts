@@ -8,9 +8,9 @@ describe.skipIf(skipped)('the menu Share', () => {
   const screen = useScreen();
   const menu = () =>
     screen()
-      .page.locator('.share')
+      .page.locator('.share-menu')
       .getByRole('button', { name: /Share|共有/ });
-  const entry = (text: string) => screen().page.locator('.share .menu-entry', { hasText: text });
+  const entry = (text: string) => screen().page.locator('.share-menu .menu-entry', { hasText: text });
 
   /** The file that an entry saves. */
   async function saved(text: string): Promise<{ name: string; content: Buffer }> {
@@ -59,7 +59,7 @@ describe.skipIf(skipped)('the menu Share', () => {
     const download = page.waitForEvent('download');
     await screen().press('Enter');
     expect((await download).suggestedFilename()).toBe('r000th.dwell');
-    expect(await page.locator('.share .menu-entry').count()).toBe(0);
+    expect(await page.locator('.share-menu .menu-entry').count()).toBe(0);
     await menu().click();
     await screen().press('Escape');
     expect(await menu().evaluate((element) => element === document.activeElement)).toBe(true);

@@ -80,12 +80,12 @@ async fn export(
     let bytes = app.compute(move || {
         let fold = fold.asked(&params.query);
         if format.has_events && fold.whole().switches > MOST_SWITCHES {
-            return Err(too_large(format!("dwell export {} {id}", format.name)));
+            return Err(too_large(&format!("dwell export {} {id}", format.name)));
         }
         let mut out = BoundedBuffer::default();
         match (format.write)(&fold, weight, &mut out) {
             Ok(()) => Ok(out.bytes),
-            Err(_) if out.is_full => Err(too_large(format!("dwell export {} {id}", format.name))),
+            Err(_) if out.is_full => Err(too_large(&format!("dwell export {} {id}", format.name))),
             Err(error) => Err(Problem::new(Fault::Internal, format!("the file cannot be made: {error}"))),
         }
     });
@@ -100,7 +100,7 @@ async fn pack(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Res
         let mut out = BoundedBuffer::default();
         match dwell_store::pack(&result, &BTreeSet::new(), &mut out) {
             Ok(()) => Ok(out.bytes),
-            Err(_) if out.is_full => Err(too_large(format!("dwell pack {id}"))),
+            Err(_) if out.is_full => Err(too_large(&format!("dwell pack {id}"))),
             Err(PackFailure::Output(error)) => {
                 Err(Problem::new(Fault::Internal, format!("the file cannot be made: {error}")))
             }
@@ -134,7 +134,7 @@ fn weight(params: &Params) -> Result<StackWeight, Problem> {
     }
 }
 
-fn too_large(command: String) -> Problem {
+fn too_large(command: &str) -> Problem {
     let problem = Problem::new(Fault::TooLarge, "the file would be too large for the page");
     problem.hint(format!("{command} writes it; a time range or filters make it smaller"))
 }
