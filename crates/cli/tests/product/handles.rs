@@ -93,21 +93,21 @@ fn show_one_thing_whole() -> Result<()> {
     let recording = convoy()?;
     let result = recording.path();
     for (report, column) in [("waits", "object"), ("threads", "name"), ("findings", "title")] {
-        let all = rows(result, &[report])?;
+        let all = rows(&result, &[report])?;
         for row in &all {
             let handle = text(row, "handle");
-            ensure!(rows(result, &[report, handle])? == [row.clone()], "{report} {handle} is not its row");
-            ensure!(rows(result, &[handle])? == [row.clone()], "{handle} is not its row");
+            ensure!(rows(&result, &[report, handle])? == [row.clone()], "{report} {handle} is not its row");
+            ensure!(rows(&result, &[handle])? == [row.clone()], "{handle} is not its row");
             let shown = run_dwell(&["report", &result.display().to_string(), handle])?.stdout;
             ensure!(shown.contains(text(row, column)), "{handle} as text: {shown}");
         }
         ensure!(!all.is_empty() || report == "findings", "no {report}");
     }
-    let latency = rows(result, &["latency"])?;
+    let latency = rows(&result, &["latency"])?;
     let worst = latency.iter().filter_map(|row| row["worst"].as_array()).flatten().next().context("no outlier")?;
     let outlier = text(worst, "handle");
-    let story = rows(result, &["outlier", outlier])?;
-    ensure!(rows(result, &["latency", outlier])? == story && rows(result, &[outlier])? == story, "{outlier}");
+    let story = rows(&result, &["outlier", outlier])?;
+    ensure!(rows(&result, &["latency", outlier])? == story && rows(&result, &[outlier])? == story, "{outlier}");
     Ok(())
 }
 
