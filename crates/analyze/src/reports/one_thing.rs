@@ -14,57 +14,53 @@ use crate::question::handles::{
 };
 use crate::question::level::Level;
 use crate::question::query::Query;
-use crate::reports::{Report, outlier};
 use crate::sentences::say;
 use crate::study::latency::IntervalId;
 
-/// The report that shows what `text` is the handle of; none where it has not the form of a handle.
+/// A report, or what is wrong with the question.
+type Made = Result<View, QueryError>;
+
+/// What a text has the form of a handle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandleKind {
+    /// An object.
+    Object,
+    /// A thread.
+    Thread,
+    /// A finding.
+    Finding,
+    /// An interval: an outlier of the latency.
+    Interval,
+}
+
+/// What `text` has the form of a handle of; none where it has none.
 ///
 /// Nobody looks into a result: `w999` has the form, whatever the result has.
-pub fn report_of_handle(text: &str) -> Option<Report> {
+pub fn handle_kind(text: &str) -> Option<HandleKind> {
     if is_object_form(text) {
-        return Some(Report::Waits);
+        return Some(HandleKind::Object);
     }
     if is_thread_form(text) {
-        return Some(Report::Threads);
+        return Some(HandleKind::Thread);
     }
     if finding_number(text).is_some() {
-        return Some(Report::Findings);
+        return Some(HandleKind::Finding);
     }
-    IntervalId::from_handle(text).map(|_| Report::Outlier)
+    IntervalId::from_handle(text).map(|_| HandleKind::Interval)
 }
 
-impl Report {
-    /// Whether the report shows one thing alone when it is given a handle such as `text`.
-    pub fn takes_handle(self, text: &str) -> bool {
-        let shown_by = report_of_handle(text);
-        shown_by == Some(self) || (self == Self::Latency && shown_by == Some(Self::Outlier))
-    }
+/// The rows of the object that `name` names, of a report that `make` makes.
+pub fn object(fold: &Fold<'_>, name: &str, make: impl Fn(&Fold<'_>) -> Made) -> Made {
+    of_row(fold, (FilterKey::Object, Level::Object), name, make)
 }
 
-/// The report that `make` makes, or where the query names a thing, that thing's part of it. Fails where there is no such thing.
-pub fn of_one(
-    report: Report,
-    fold: &Fold<'_>,
-    make: impl Fn(&Fold<'_>) -> Result<View, QueryError>,
-) -> Result<View, QueryError> {
-    let named = fold.query.subject.as_deref();
-    match (report, named) {
-        (Report::Waits, Some(name)) => of_row(fold, (FilterKey::Object, Level::Object), name, make),
-        (Report::Threads, Some(name)) => of_row(fold, (FilterKey::Thread, Level::Thread), name, make),
-        (Report::Findings, Some(name)) => finding(fold, name, make),
-        (Report::Latency, Some(_)) => outlier::outlier(fold),
-        _ => make(fold),
-    }
+/// The rows of the thread that `name` names.
+pub fn thread(fold: &Fold<'_>, name: &str, make: impl Fn(&Fold<'_>) -> Made) -> Made {
+    of_row(fold, (FilterKey::Thread, Level::Thread), name, make)
 }
 
 /// The rows of one object or thread.
-fn of_row(
-    fold: &Fold<'_>,
-    (key, level): (FilterKey, Level),
-    name: &str,
-    make: impl Fn(&Fold<'_>) -> Result<View, QueryError>,
-) -> Result<View, QueryError> {
+fn of_row(fold: &Fold<'_>, (key, level): (FilterKey, Level), name: &str, make: impl Fn(&Fold<'_>) -> Made) -> Made {
     let filter = Filter { key, value: name.to_owned() };
     let meaning = filter_named(fold.trace, &filter);
     let alone = Query { filters: vec![filter], ..Query::default() };
@@ -85,11 +81,7 @@ fn of_row(
 }
 
 /// One finding, by its number among those of the whole result.
-fn finding(
-    fold: &Fold<'_>,
-    name: &str,
-    make: impl Fn(&Fold<'_>) -> Result<View, QueryError>,
-) -> Result<View, QueryError> {
+pub fn finding(fold: &Fold<'_>, name: &str, make: impl Fn(&Fold<'_>) -> Made) -> Made {
     let unknown = || QueryError::UnknownHandle { what: "finding", handle: name.to_owned() };
     let number = finding_number(name).ok_or_else(unknown)?;
     let query = Query { limit: None, ..fold.query.clone() };
@@ -139,7 +131,7 @@ fn say_where_empty(view: &mut View, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::report;
+    use crate::reports::{Report, report, report_of_handle};
     use crate::test_support::trace_dsl::trace;
 
     const CONVOY: &str = "
