@@ -48,7 +48,7 @@ pub use question::options;
 pub use question::query::Query;
 pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;
-pub use reports::{COLUMNS, Report, compare, report, report_of};
+pub use reports::{COLUMNS, Report, compare, report, report_of, report_of_handle};
 pub use sentences::sentences;
 pub use stacks::call_stacks::CallStacks;
 pub use stacks::own_code;

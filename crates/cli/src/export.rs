@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use dwell_analyze::{FilterKey, Fold, Query};
 use dwell_export::{StackWeight, firefox, folded, perfetto, pprof, speedscope};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use crate::args::{ExportArgs, ExportFormat, ExportWeight};
 use crate::error::{Hinted, Result};
+use crate::progress::Exporting;
 use crate::report::newest_result;
 use crate::sql::script;
 use crate::{output, reading, terminal};
@@ -34,6 +34,8 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
         return script::write(&folder, target.as_deref());
     }
     let binary = args.format.is_binary();
+    let format = args.format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let exporting = Exporting::new(format, target.is_none());
     let begun = Cell::new(false);
     dwell_analyze::answered(&folder, |trace| {
         let fold = Fold::new(&trace, &query)?;
@@ -41,8 +43,11 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
             let again = Hinted::new("the index of the result was damaged, and what is written so far may be wrong");
             return Err(again.hint("it has been made anew: export once more"));
         }
-        output::stream(target.as_deref(), binary, |out| write(args, &fold, target.as_deref(), out))
+        output::stream(target.as_deref(), binary, |out| {
+            write(args, &fold, target.as_deref(), &mut exporting.counting(out))
+        })
     })?;
+    drop(exporting);
     if let Some(file) = target.filter(|_| args.output.is_none()) {
         terminal::print_line(format_args!("dwell: wrote {}", file.display()));
     }
@@ -77,11 +82,7 @@ fn write(args: &ExportArgs, fold: &Fold<'_>, target: Option<&Path>, out: &mut dy
         ExportFormat::Folded => folded::write(fold, weight(args), out),
         ExportFormat::Speedscope => speedscope::write(fold, out),
         ExportFormat::Pprof => pprof::write(fold, out),
-        ExportFormat::Firefox if target.is_some_and(is_compressed) => {
-            let mut compressed = GzEncoder::new(out, Compression::default());
-            firefox::write(fold, &mut compressed)?;
-            compressed.finish().map(drop)
-        }
+        ExportFormat::Firefox if target.is_some_and(is_compressed) => firefox::write_compressed(fold, out),
         ExportFormat::Firefox => firefox::write(fold, out),
         ExportFormat::Perfetto => perfetto::write(fold, out),
         ExportFormat::Sql => Ok(()), // written before, without a fold

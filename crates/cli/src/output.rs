@@ -157,6 +157,20 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupt_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let interrupted = |out: &mut dyn Write| {
+            out.write_all(b"half")?;
+            out.flush()?;
+            signal_hook::low_level::raise(SIGINT)?;
+            out.write_all(&[0; 2 * BUFFER_BYTES])
+        };
+        let error = stream(Some(&folder.path().join("export")), true, interrupted).unwrap_err();
+        assert!(error.to_string().starts_with("interrupted: ") && error.to_string().ends_with("export is not written"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_missing_folder_is_an_error() {
         assert!(write("x", Some(Path::new("/no/such/folder/file"))).is_err());
     }

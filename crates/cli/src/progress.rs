@@ -1,6 +1,6 @@
 //! Progress on the terminal: one line on standard error, none when that is no terminal.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use dwell_capture::Progress;
@@ -33,6 +33,68 @@ impl Drop for Collecting {
         if let Some(line) = &self.line {
             line.finish_and_clear();
         }
+    }
+}
+
+/// An export's line: the format, what is done, and for how long already.
+pub struct Exporting {
+    line: Option<ProgressBar>,
+    format: String,
+}
+
+impl Exporting {
+    /// Shows a line, unless `quiet`.
+    pub fn new(format: String, quiet: bool) -> Self {
+        let line = spinner(quiet);
+        if let Some(line) = &line {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+                line.set_style(style);
+            }
+            line.set_message(format!("exporting {format}: summing"));
+            line.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { line, format }
+    }
+
+    /// Passes on to `out` what is written, and shows how much that is.
+    pub fn counting<'w>(&'w self, out: &'w mut dyn Write) -> impl Write + 'w {
+        CountingWriter { out, exporting: self, bytes: 0, shown: 0 }
+    }
+}
+
+impl Drop for Exporting {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+}
+
+/// Bytes between two changes of an export's line.
+const SHOWN_BYTES: u64 = 1 << 20;
+
+struct CountingWriter<'w> {
+    out: &'w mut dyn Write,
+    exporting: &'w Exporting,
+    bytes: u64,
+    shown: u64,
+}
+
+impl Write for CountingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        if let Some(line) = &self.exporting.line
+            && self.bytes >= self.shown + SHOWN_BYTES
+        {
+            self.shown = self.bytes;
+            line.set_message(format!("exporting {}: {} written", self.exporting.format, units::bytes(self.bytes)));
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
@@ -77,6 +139,14 @@ pub fn bar(quiet: bool) -> Option<ProgressBar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_export_writes_is_passed_on() {
+        let mut written = Vec::new();
+        let exporting = Exporting::new("perfetto".into(), true);
+        exporting.counting(&mut written).write_all(b"trace").unwrap();
+        assert_eq!(written, b"trace");
+    }
 
     #[test]
     fn losses_are_shown_when_there_are_any() {

@@ -12,7 +12,7 @@ use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, ReportSubject};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::next::{self, Collected};
 use crate::text::style::Style;
-use crate::{csv, hgrm, html, output, reading, terminal, text};
+use crate::{csv, hgrm, html, one_thing, output, reading, terminal, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -39,7 +39,11 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
             Ok::<_, Hinted>((dwell_analyze::report(report, &trace, &query)?, warnings(&trace)))
         })?,
     };
-    output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
+    let rendered = match one_thing::whole(&view, &asked).filter(|_| args.format == ReportFormat::Text) {
+        Some(whole) => self::rendered(&whole, warnings, args) + &one_thing::next(&whole, &asked),
+        None => self::rendered(&view, warnings, args),
+    };
+    output::write(&rendered, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 

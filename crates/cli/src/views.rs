@@ -110,3 +110,45 @@ pub fn findings() -> View {
         ..View::default()
     }
 }
+
+/// One finding with its handle, its help and a claim.
+pub fn finding() -> View {
+    let claims = View {
+        columns: vec![column("question", "Question"), column("column", "Column"), column("number", "Number")],
+        rows: vec![row(
+            0,
+            vec![
+                Value::Stack(vec!["waits".into(), "--filter=object=a b".into()]),
+                text("wait_ns"),
+                Value::Count(8_330_000_000),
+            ],
+        )],
+        ..View::default()
+    };
+    let detail = |id, title| Column { detail: true, ..column(id, title) };
+    View {
+        title: "Findings".into(),
+        columns: vec![
+            column("title", "Finding"),
+            detail("handle", "#"),
+            column("cost_ns", "Cost"),
+            column("advice", "Advice"),
+            detail("help", "Help"),
+            detail("stack", "Stack"),
+            detail("claims", "Claims"),
+        ],
+        rows: vec![row(
+            0,
+            vec![
+                text("Fine-grained waits"),
+                text("f1"),
+                Value::Ns(8_330_000_000),
+                text("Hand over several items at once."),
+                text("Threads wait often, and for a short time."),
+                Value::Stack(vec!["pthread_mutex_lock".into(), "push".into()]),
+                Value::Rows(Box::new(claims)),
+            ],
+        )],
+        ..View::default()
+    }
+}

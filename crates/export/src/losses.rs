@@ -6,10 +6,12 @@ use dwell_store::Trace;
 /// Who wrote it.
 pub const EXPORTER: &str = concat!("dwell ", env!("CARGO_PKG_VERSION"));
 
-/// The command that was recorded, and what is missing, in one line. `idle_ns` is the time of idle workers' waits that is left out.
-pub fn title(trace: &Trace, idle_ns: u64) -> String {
+/// The command that was recorded, and what is missing, in one line. `idle_ns` is the time of idle workers' waits that is left out;
+/// `others` are remarks of the format.
+pub fn title(trace: &Trace, idle_ns: u64, others: Vec<String>) -> String {
     let command = trace.manifest.command.join(" ");
-    let remarks = remarks(trace, idle_ns);
+    let mut remarks = remarks(trace, idle_ns);
+    remarks.extend(others);
     if remarks.is_empty() { command } else { format!("{command} ({})", remarks.join("; ")) }
 }
 

@@ -59,7 +59,7 @@ pub fn write(fold: &Fold<'_>, out: &mut dyn Write) -> Result<()> {
     let profiles = [("CPU time", StackWeight::Cpu), ("Wait time", StackWeight::Wait)];
     let profiles = profiles.map(|(name, weight)| profile(fold, (name, weight), &mut frames)).into();
     let shared = Shared { frames: frames.frames };
-    let name = losses::title(fold.trace, idle_wait_ns(fold));
+    let name = losses::title(fold.trace, idle_wait_ns(fold), Vec::new());
     let file = File { schema: SCHEMA, name, exporter: losses::EXPORTER, shared, profiles };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)

@@ -49,6 +49,8 @@ faults! {
     EmptyRange = "empty-range", BAD_REQUEST;
     /// It is longer than any of the page's.
     TooLong = "too-long", URI_TOO_LONG;
+    /// A file for other tools is larger than the server makes.
+    TooLarge = "too-large", PAYLOAD_TOO_LARGE;
     /// It is no question.
     NotARead = "not-a-read", METHOD_NOT_ALLOWED;
     /// It is addressed to somebody else.

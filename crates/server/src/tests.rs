@@ -2,6 +2,7 @@
 
 mod access;
 mod collections;
+mod exports;
 mod traces;
 
 use std::fs;

@@ -110,6 +110,11 @@ export async function fetchQuietly<T>(url: string, signal?: AbortSignal): Promis
   return (await request(url, { signal })).json() as Promise<T>;
 }
 
+/** A file to be saved. Nothing of it stays in memory. */
+export async function fetchFile(url: string, signal: AbortSignal = new AbortController().signal): Promise<Blob> {
+  return awaited(url, signal, (response) => response.blob());
+}
+
 /** Sends a request that may change something, and gives the answer. */
 export async function send<T>(url: string, body: unknown, signal?: AbortSignal): Promise<T> {
   return (await request(url, { signal, method: 'POST', body: JSON.stringify(body) })).json() as Promise<T>;

@@ -1,7 +1,6 @@
 // Result, program, tabs, and the buttons of the page as a whole.
 
-import { useEffect, useRef, useState } from 'react';
-import { withoutToken } from '../api/token';
+import { useEffect, useRef } from 'react';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
 import { commandName, duration } from '../base/units';
@@ -10,6 +9,7 @@ import { setPreferences, toggleTheme, usePreferences } from '../state/preference
 import { useDispatch, useStore, useView } from '../state/provider';
 import { tabsBeside } from '../state/view-state';
 import type { PageDialog } from './help';
+import { ShareMenu } from './share';
 
 interface Props {
   results: ResultInfo[];
@@ -25,7 +25,7 @@ export function Header({ results, current, isHome, open }: Props) {
       <strong className="brand">Dwell</strong>
       {current && <ResultPicker results={results} current={current} isHome={isHome} />}
       {current ? <Tabs /> : <span className="grow" />}
-      <Tools open={open} />
+      <Tools open={open} hasFiles={current !== undefined && !current.problem} />
     </header>
   );
 }
@@ -86,20 +86,14 @@ function Tabs() {
   );
 }
 
-function Tools({ open }: Pick<Props, 'open'>) {
+function Tools({ open, hasFiles }: Pick<Props, 'open'> & { hasFiles: boolean }) {
   const store = useStore();
   const { language, theme } = usePreferences();
-  const [copied, setCopied] = useState(false);
-  const copy = () =>
-    navigator.clipboard?.writeText(withoutToken(window.location.href)).then(() => {
-      setCopied(true);
-      setTimeout(() => setCopied(false), 1500);
-    });
   return (
     <span className="tools">
       <Tool name={t('app.undo')} shown="[" press={store.undo} />
       <Tool name={t('app.redo')} shown="]" press={store.redo} />
-      <Tool name={copied ? t('app.copied') : t('app.copy-link')} shown={copied ? '✓' : t('app.link')} press={copy} />
+      <ShareMenu hasFiles={hasFiles} />
       <Tool name={t('app.theme')} shown={theme === 'dark' ? '☾' : '☀'} press={toggleTheme} />
       <select
         aria-label={t('app.language')}

@@ -3,6 +3,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { withoutToken } from '../api/token';
 import { t } from '../base/texts';
+import { handleEntries, handleKind, REPORT_OF_KIND } from '../logic/handles';
 import {
   changeEntries,
   found,
@@ -18,7 +19,7 @@ import { useKeys } from '../logic/use-keys';
 import { clearFilters } from '../state/actions';
 import { preferences, setPreferences, toggleTheme } from '../state/preferences';
 import { useStore, useView } from '../state/provider';
-import { useCall } from '../state/resource';
+import { useCall, useReport } from '../state/resource';
 
 /** What an entry of the list does, and how it appears. */
 interface Choice {
@@ -46,7 +47,9 @@ export function Palette({ hasNames, hasScreens, openHelp, close }: Props) {
   const [search, setSearch] = useState('');
   const [at, setAt] = useState(0);
   const id = useId();
-  const names = useNames(hasNames, useSettled(search));
+  const settled = useSettled(search);
+  const { entries: ofHandle, problem } = useHandle(hasNames, settled);
+  const names = [...ofHandle, ...useNames(hasNames, settled)];
   const choices = useChoices(search, hasScreens, names, openHelp);
   useEffect(() => dialog.current?.showModal(), []);
   useKeys({
@@ -109,7 +112,7 @@ export function Palette({ hasNames, hasScreens, openHelp, close }: Props) {
           </button>
         ))}
       </div>
-      {choices.length === 0 && <p className="faint">{t('empty.search', { search })}</p>}
+      {choices.length === 0 && <p className="faint">{problem ?? t('empty.search', { search })}</p>}
     </dialog>
   );
 }
@@ -122,6 +125,18 @@ function useSettled(text: string): string {
     return () => clearTimeout(timer);
   }, [text]);
   return settled;
+}
+
+/** The thing whose handle the text is, or why there is none. */
+function useHandle(hasNames: boolean, search: string): { entries: PaletteEntry[]; problem: string | null } {
+  const info = useCall('info', { when: hasNames });
+  const kind = hasNames ? handleKind(search) : null;
+  const name = (kind && REPORT_OF_KIND[kind]) ?? '';
+  const report = useReport(name, { params: { subject: search.trim() }, change: clearFilters, when: name !== '' });
+  if (!info.data || !kind) return { entries: [], problem: null };
+  const isAnswered = name !== '' && !report.loading;
+  const problem = report.error ? [report.error.text, report.error.advice].filter(Boolean).join('. ') : null;
+  return { entries: handleEntries(search, info.data, isAnswered ? report.data : undefined), problem };
 }
 
 /** The names of the result that have the text in them, whatever the filters leave. */

@@ -7,7 +7,7 @@ import { clearFilters } from '../state/actions';
 import { type Tab, tabsBeside, type ViewState } from '../state/view-state';
 
 /** Kinds of entries, in the order of the list. */
-export const PALETTE_GROUPS = ['view', 'thread', 'object', 'function', 'task', 'action'] as const;
+export const PALETTE_GROUPS = ['view', 'thread', 'object', 'finding', 'outlier', 'function', 'task', 'action'] as const;
 export type PaletteGroup = (typeof PALETTE_GROUPS)[number];
 
 export interface PaletteEntry {

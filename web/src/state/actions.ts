@@ -68,6 +68,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     cause: '',
     interval: '',
     outlier: '',
+    finding: '',
     function: '',
     module: '',
     search: '',

@@ -32,6 +32,7 @@ const full: ViewState = {
   interval: 'wait on a=b',
   cause: 'slept|worker-N|f (a.c:3)',
   outlier: 'w17',
+  finding: 'f2',
   function: 'std::vector<int, std::allocator<int> >::push_back',
   module: 'app',
   flame: { weight: 'both', inverted: true, byThread: true, focus: ['main', 'f'] },

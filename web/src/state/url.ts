@@ -124,6 +124,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   cause: ['cause', text],
   interval: ['interval', text],
   outlier: ['outlier', text],
+  finding: ['finding', text],
   function: ['function', text],
   module: ['module', text],
   flame: ['flame', flame],

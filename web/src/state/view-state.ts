@@ -103,6 +103,8 @@ export interface ViewState {
   /** Latency's type of intervals (empty: the first), and the id of the chosen outlier (empty: none). */
   interval: string;
   outlier: string;
+  /** Handle of the finding whose card is marked; empty: none. */
+  finding: string;
   /** Function of Caller/Callee and Source. */
   function: string;
   module: string;
@@ -162,6 +164,7 @@ export const EMPTY: ViewState = {
   cause: '',
   interval: '',
   outlier: '',
+  finding: '',
   function: '',
   module: '',
   flame: { weight: 'cpu', inverted: false, byThread: false, focus: [] },

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::engine::fold::Fold;
 use crate::measure::histogram::{Histogram, histogram_of};
 use crate::question::error::QueryError;
-use crate::study::latency::{IntervalType, Latency, Outlier, Statistics};
+use crate::study::latency::{IntervalId, IntervalType, Latency, Outlier, Statistics};
 
 /// Outliers that are told one by one, and other intervals that are drawn: more are no picture.
 const MOST_OUTLIERS: usize = 2000;
@@ -54,15 +54,16 @@ answer! {
     }
 }
 
-/// The intervals of the type that the query's subject names, else of the one with the most outlier time. Fails when no
-/// type has this name.
+/// The intervals of the type that the query's subject names, by its name or by the handle of one of its intervals; else of the one with
+/// the most outlier time. Fails when no type has this name.
 pub fn latency_pane(fold: &Fold<'_>) -> Result<LatencyPane, QueryError> {
     let latency = Latency::new(fold);
     let of = match fold.query.subject.as_deref() {
         None => latency.types.first(),
         Some(name) => {
             let names = latency.types.iter().map(|of| of.name.as_str());
-            let found = latency.types.iter().find(|of| of.name == name);
+            let of_handle = || IntervalId::from_handle(name).and_then(|id| latency.find(id)).map(|(of, _)| of);
+            let found = latency.types.iter().find(|of| of.name == name).or_else(of_handle);
             Some(found.ok_or_else(|| QueryError::unknown("interval", name, names))?)
         }
     };

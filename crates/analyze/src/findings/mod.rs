@@ -29,6 +29,7 @@ use self::claim::Claim;
 use self::evidence::Evidence;
 pub use self::finding::Finding;
 use crate::engine::fold::Fold;
+use crate::question::handles::finding_handle;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -185,7 +186,7 @@ pub fn view(fold: &Fold<'_>, findings: Vec<(&'static FindingDef, Finding)>) -> V
         depth: 0,
         values: vec![
             Value::Text(def.title.into()),
-            finding.number.map_or(Value::None, |number| Value::Text(format!("f{number}"))),
+            finding.number.map_or(Value::None, |number| Value::Text(finding_handle(number))),
             Value::Text(finding.subject),
             Value::Ns(finding.cost_ns),
             Value::Prose(finding.evidence),

@@ -12,6 +12,7 @@ use crate::question::query::Query;
 
 const OBJECT: char = 'w';
 const THREAD: char = 't';
+const FINDING: char = 'f';
 
 /// The handle of an object; none where it is not known.
 pub fn object_handle(trace: &Trace, object: ObjectId) -> Option<String> {
@@ -25,6 +26,26 @@ pub fn thread_handle(trace: &Trace, thread: ThreadId) -> Option<String> {
     let own =
         if trace.fiber_threads == 0 { row } else { *trace.beside_fibers.get(row.checked_sub(trace.fiber_threads)?)? };
     Some(format!("{THREAD}{own}"))
+}
+
+/// Whether `text` has the form of an object's handle.
+pub fn is_object_form(text: &str) -> bool {
+    number(text, OBJECT).is_some()
+}
+
+/// Whether `text` has the form of a thread's handle.
+pub fn is_thread_form(text: &str) -> bool {
+    number(text, THREAD).is_some()
+}
+
+/// The handle of the finding with this number, from 1.
+pub fn finding_handle(number: usize) -> String {
+    format!("{FINDING}{number}")
+}
+
+/// The number of the finding that `text` is the handle of, from 1.
+pub fn finding_number(text: &str) -> Option<usize> {
+    number(text, FINDING).filter(|number| *number > 0)
 }
 
 /// What a text means that has the form of a handle.

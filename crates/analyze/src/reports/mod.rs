@@ -21,6 +21,7 @@ mod hotspots;
 mod latency;
 mod losses;
 mod markers;
+mod one_thing;
 mod open_requests;
 mod outlier;
 mod probes;
@@ -42,6 +43,7 @@ mod waits;
 use dwell_store::Trace;
 use dwell_view::View;
 
+use self::one_thing::{HandleKind, handle_kind};
 use crate::engine::fold::Fold;
 use crate::findings;
 use crate::question::error::QueryError;
@@ -149,6 +151,22 @@ impl Report {
             _ => None,
         }
     }
+
+    /// Whether the report shows one thing alone when it is given a handle such as `text`.
+    pub fn takes_handle(self, text: &str) -> bool {
+        let shown_by = report_of_handle(text);
+        shown_by == Some(self) || (self == Self::Latency && shown_by == Some(Self::Outlier))
+    }
+}
+
+/// The report that shows what `text` is the handle of; none where it has not the form of a handle.
+pub fn report_of_handle(text: &str) -> Option<Report> {
+    handle_kind(text).map(|kind| match kind {
+        HandleKind::Object => Report::Waits,
+        HandleKind::Thread => Report::Threads,
+        HandleKind::Finding => Report::Findings,
+        HandleKind::Interval => Report::Outlier,
+    })
 }
 
 /// The answer of `report` to `query`. Fails when the query asks for what is not there.
@@ -172,6 +190,18 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
 }
 
 fn view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
+    let make = |fold: &Fold<'_>| whole_view_of(report, fold);
+    match (report, fold.query.subject.as_deref()) {
+        (Report::Waits, Some(name)) => one_thing::object(fold, name, make),
+        (Report::Threads, Some(name)) => one_thing::thread(fold, name, make),
+        (Report::Findings, Some(name)) => one_thing::finding(fold, name, make),
+        // The story of the interval.
+        (Report::Latency, Some(_)) => whole_view_of(Report::Outlier, fold),
+        _ => make(fold),
+    }
+}
+
+fn whole_view_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
         Report::Explain => of_causes(fold, explain::explain)?,
         Report::Summary => summary::summary(fold)?,

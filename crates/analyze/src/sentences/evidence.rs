@@ -216,6 +216,8 @@ sentence_table! {
     THREADS_PAUSED = "threads-paused",
         "{threads} {threads|thread|threads} began and ended while recording was paused.",
         "{threads} 個のスレッドは、記録の一時停止中に始まり、終わりました。";
+    NOT_SELECTED = "not-selected", "What is selected has nothing of {name}.",
+        "選択範囲に {name} はありません。";
     SOCKETS_NOT_RECORDED = "sockets-not-recorded",
         "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.",
         "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。";

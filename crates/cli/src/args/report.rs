@@ -11,7 +11,7 @@ use super::report_words::ReportWords;
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// Name of the report; for `blame` an object, for `caller-callee` a function; and the result [default: the newest
-    /// r000th, r001th, … here].
+    /// r000th, r001th, … here]. A handle, such as w3, t7 or f2, shows that one object, thread or finding whole.
     #[arg(required_unless_present = "html", num_args = 1..=3, value_name = "NAME", value_parser = ReportWords, hide_possible_values = true)]
     pub words: Vec<String>,
     /// What is asked of it.

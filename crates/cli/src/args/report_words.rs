@@ -1,11 +1,11 @@
 //! The words after `dwell report`: a report's name, its subject if it has one, and a result, in the order NAME SUBJECT
-//! RESULT or RESULT NAME SUBJECT.
+//! RESULT or RESULT NAME SUBJECT. A handle alone stands for the report that shows it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use dwell_analyze::{FilterKey, Level, Report};
+use dwell_analyze::{FilterKey, Level, Report, report_of_handle};
 
 use crate::error::{Hinted, Result};
 
@@ -45,7 +45,7 @@ impl ReportSubject {
 pub struct Asked {
     /// What to show.
     pub what: ReportSubject,
-    /// Object of `blame`, function of `caller-callee`.
+    /// Object of `blame`, function of `caller-callee`, or the handle of the one thing that is shown.
     pub subject: Option<String>,
     /// The result's folder; none: the newest here.
     pub result: Option<PathBuf>,
@@ -54,11 +54,17 @@ pub struct Asked {
 impl Asked {
     /// Understands the words.
     pub fn parse(words: &[String]) -> Result<Self> {
-        let known = words.iter().take(2).position(|word| ReportSubject::parse(word).is_ok()).unwrap_or(0);
+        let known = words.iter().take(2).position(|word| ReportSubject::parse(word).is_ok());
+        if let Some(asked) = known.is_none().then(|| Self::of_handle_alone(words)).flatten() {
+            return asked;
+        }
+        let known = known.unwrap_or(0);
         let name = words.get(known).map_or("", String::as_str);
         let what = ReportSubject::parse(name)?;
         let mut result = words.get(..known).and_then(<[String]>::first).map(PathBuf::from);
-        let mut rest = words.iter().skip(known + 1);
+        let mut rest: Vec<&String> = words.iter().skip(known + 1).collect();
+        let handle = handle_among(what, name, &rest)?.map(|at| rest.remove(at).clone());
+        let mut rest = rest.into_iter();
         // The only word left may be the result, the subject forgotten.
         let only = words.get(known + 1).filter(|_| known == 0 && words.len() == 2);
         let forgotten = only.is_some_and(is_result);
@@ -74,9 +80,54 @@ impl Asked {
             words => words,
         };
         match rest.next() {
-            None => Ok(Self { what, subject, result }),
+            None => Ok(Self { what, subject: subject.or(handle), result }),
             Some(word) => Err(Hinted::usage(format!("`{word}` is one word too many")).hint(form(what, name))),
         }
+    }
+
+    /// Understands a handle with at most a result beside it; none where there is no handle.
+    fn of_handle_alone(words: &[String]) -> Option<Result<Self>> {
+        let handle = |word: &String| shown_by(word).map(|report| (word.clone(), report));
+        let (at, (word, report)) = words.iter().take(2).enumerate().find_map(|(at, word)| Some((at, handle(word)?)))?;
+        let mut others = words.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, word)| word);
+        let result = others.next().map(PathBuf::from);
+        Some(match others.next() {
+            None => Ok(Self { what: ReportSubject::View(report), subject: Some(word), result }),
+            Some(other) => {
+                Err(Hinted::usage(format!("`{other}` is one word too many"))
+                    .hint(format!("dwell report {word} [RESULT]")))
+            }
+        })
+    }
+
+    /// Whether one row of a report is asked for, by its handle.
+    pub fn is_of_one(&self) -> bool {
+        let ReportSubject::View(report) = self.what else { return false };
+        self.subject.as_deref().is_some_and(|subject| takes_row(report, subject))
+    }
+}
+
+/// The report that shows what a word is the handle of. A file or folder of that name is a result.
+fn shown_by(word: &str) -> Option<Report> {
+    report_of_handle(word).filter(|_| !Path::new(word).exists())
+}
+
+/// Whether the report shows one of its rows where it is given this handle.
+fn takes_row(report: Report, handle: &str) -> bool {
+    report.subject().is_none() && report.takes_handle(handle)
+}
+
+/// Which of the words is the handle of the one thing that the report is to show. Fails at that of a thing that another report shows.
+fn handle_among(what: ReportSubject, name: &str, words: &[&String]) -> Result<Option<usize>> {
+    let ReportSubject::View(report) = what else { return Ok(None) };
+    if let Some(at) = words.iter().position(|word| shown_by(word).is_some() && takes_row(report, word)) {
+        return Ok(Some(at));
+    }
+    let has_rows = matches!(report, Report::Waits | Report::Threads | Report::Findings | Report::Latency);
+    match words.iter().filter(|_| has_rows).find_map(|word| Some((word, shown_by(word)?))) {
+        Some((word, shown_by)) => Err(Hinted::usage(format!("`{word}` is the handle of nothing that {name} shows"))
+            .hint(format!("dwell report {} {word}", shown_by.id()))),
+        None => Ok(None),
     }
 }
 
@@ -144,6 +195,7 @@ Examples:
   dwell report waits --filter thread=worker* --time-range 1.5s-3s --format json
   dwell report blame queue_lock
                             # who held threads up on queue_lock, doing what
+  dwell report f2           # one finding whole, by its handle; w3 is an object, t7 a thread
   dwell report top-down --metric wait_ns,cpu_ns --limit 20
   dwell report timeline --format csv --output timeline.csv
   dwell report --html report.html r000th
@@ -194,6 +246,27 @@ mod tests {
             (other_way.subject.as_deref(), other_way.result),
             (Some("queue_lock"), Some(folder.path().to_owned()))
         );
+    }
+
+    #[test]
+    fn a_handle_is_of_one_row() {
+        let of = |words: &str| {
+            let asked = asked(words).unwrap();
+            let result = asked.result.as_ref().map(|path| path.display().to_string());
+            (asked.what, asked.subject.clone(), result, asked.is_of_one())
+        };
+        let one = |report, handle: &str, result: Option<&str>| {
+            (ReportSubject::View(report), Some(handle.to_owned()), result.map(str::to_owned), true)
+        };
+        assert_eq!(of("waits w3"), one(Report::Waits, "w3", None));
+        assert_eq!(of("r000th threads t7"), one(Report::Threads, "t7", Some("r000th")));
+        assert_eq!(of("latency r000th ow525"), one(Report::Latency, "ow525", Some("r000th")));
+        assert_eq!(of("f2"), one(Report::Findings, "f2", None));
+        assert_eq!(of("r000th w3"), one(Report::Waits, "w3", Some("r000th")));
+        assert_eq!(of("ot1 r000th").0, ReportSubject::View(Report::Outlier));
+        assert!(!of("blame w3").3 && !of("waits r000th").3);
+        assert_eq!(asked("waits t7").unwrap_err().to_string(), "`t7` is the handle of nothing that waits shows");
+        assert_eq!(asked("f2 a b").unwrap_err().to_string(), "`b` is one word too many");
     }
 
     #[test]

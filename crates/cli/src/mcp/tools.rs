@@ -116,7 +116,7 @@ pub const TOOLS: [ToolRow; 8] = [
             (
                 "subject",
                 Takes::Text,
-                "The object of blame, the function of caller-callee, the interval of outlier; a handle where rows have one.",
+                "The object of blame, the function of caller-callee, the interval of outlier; a handle where rows have one. With it, waits, threads, findings and latency show one thing alone.",
             ),
             ("options", Takes::Options, "Options as `dwell report` takes them, without dashes."),
             LIMIT,

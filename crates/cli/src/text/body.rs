@@ -14,7 +14,7 @@ const STACK_FRAMES: usize = 12;
 pub fn body(view: &View, style: &Style, nesting: usize) -> Vec<String> {
     match view.rows.first() {
         _ if explanation::has_chains(view) => explanation::explanation(view, style),
-        _ if cards::has_advice(view) => cards::cards(view, view.rows.len(), style),
+        _ if cards::has_advice(view) && !view.single => cards::cards(view, view.rows.len(), style),
         None if view.notes.is_empty() => vec!["Nothing to show.".into()],
         None => Vec::new(),
         Some(row) if view.single => fields(&view.columns, row, style, nesting),

@@ -12,6 +12,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("handles::questions_take_what_answers_have", questions_take_what_answers_have),
         Case::new("handles::stay_whatever_is_asked", stay_whatever_is_asked),
+        Case::new("handles::show_one_thing_whole", show_one_thing_whole),
         Case::new("handles::of_nothing_are_refused", of_nothing_are_refused),
     ]
 }
@@ -88,6 +89,28 @@ fn stay_whatever_is_asked() -> Result<()> {
     Ok(())
 }
 
+fn show_one_thing_whole() -> Result<()> {
+    let recording = convoy()?;
+    let result = recording.path();
+    for (report, column) in [("waits", "object"), ("threads", "name"), ("findings", "title")] {
+        let all = rows(&result, &[report])?;
+        for row in &all {
+            let handle = text(row, "handle");
+            ensure!(rows(&result, &[report, handle])? == [row.clone()], "{report} {handle} is not its row");
+            ensure!(rows(&result, &[handle])? == [row.clone()], "{handle} is not its row");
+            let shown = run_dwell(&["report", &result.display().to_string(), handle])?.stdout;
+            ensure!(shown.contains(text(row, column)), "{handle} as text: {shown}");
+        }
+        ensure!(!all.is_empty() || report == "findings", "no {report}");
+    }
+    let latency = rows(&result, &["latency"])?;
+    let worst = latency.iter().filter_map(|row| row["worst"].as_array()).flatten().next().context("no outlier")?;
+    let outlier = text(worst, "handle");
+    let story = rows(&result, &["outlier", outlier])?;
+    ensure!(rows(&result, &["latency", outlier])? == story && rows(&result, &[outlier])? == story, "{outlier}");
+    Ok(())
+}
+
 fn of_nothing_are_refused() -> Result<()> {
     let recording = convoy()?;
     let path = recording.path().display().to_string();
@@ -96,6 +119,10 @@ fn of_nothing_are_refused() -> Result<()> {
         (&["report", "waits", "--exclude=object=w999"], "there is no object `w999`", "dwell report waits"),
         (&["report", "blame", "w999"], "there is no object `w999`", "dwell report waits"),
         (&["report", "threads", "--filter=thread=t999"], "there is no thread `t999`", "dwell report threads"),
+        (&["report", "waits", "w999"], "there is no object `w999`", "dwell report waits"),
+        (&["report", "t999"], "there is no thread `t999`", "dwell report threads"),
+        (&["report", "findings", "f999"], "there is no finding `f999`", "dwell report findings"),
+        (&["report", "waits", "t0"], "`t0` is the handle of nothing that waits shows", "dwell report threads t0"),
         (&["report", "explain", "--for=t999"], "there is no thread `t999`", "dwell report threads"),
         (&["compare", &path, "--filter=object=w0"], "`w0` is the handle of a row of one result", "filter by the name"),
     ];

@@ -78,6 +78,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-view",
             "dwell-work",
             "dwell-analyze",
+            "dwell-export",
             "dwell-anatomy",
             "dwell-machine",
             "dwell-itrace",

@@ -7,6 +7,7 @@ mod calls;
 mod collections;
 mod document;
 mod explore;
+mod export;
 mod info;
 mod params;
 mod timeline;
@@ -56,6 +57,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/r/{id}/view/{name}", get(columns))
         .route("/api/{*other}", get(unknown))
         .merge(anatomy::routes())
+        .merge(export::routes())
 }
 
 /// How often a request is answered again because an index was damaged.

@@ -19,7 +19,6 @@ export const en = {
   'app.theme': 'Dark or light',
   'app.language': 'Language',
   'app.copy-link': 'Copy link to this view',
-  'app.link': 'Link',
   'app.copied': 'Copied',
   'app.options': 'Options',
   'app.close': 'Close',

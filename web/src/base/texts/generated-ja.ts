@@ -292,6 +292,7 @@ export const sentencesJa: Record<string, string> = {
   "fibers-sampled": "ファイバーはサンプリングされています。平均 {interval} ごとに観測し、変化は 2 回の観測の中間とみなします。",
   "threads-hidden": "プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。",
   "threads-paused": "{threads} 個のスレッドは、記録の一時停止中に始まり、終わりました。",
+  "not-selected": "選択範囲に {name} はありません。",
   "sockets-not-recorded": "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。",
   "events-not-counted": "イベントは数えられていません。`dwell collect threading --events page-faults,context-switches -- PROGRAM` で数えられます。",
   "events-whole": "回数は収集全体での各スレッドのものです。フィルターはスレッドを選び、範囲では絞り込まれません。",

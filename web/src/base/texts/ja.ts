@@ -20,7 +20,6 @@ export const ja: Record<keyof typeof en, string> = {
   'app.theme': 'ダーク/ライト',
   'app.language': '言語',
   'app.copy-link': 'このビューへのリンクをコピー',
-  'app.link': 'リンク',
   'app.copied': 'コピーしました',
   'app.options': 'オプション',
   'app.close': '閉じる',

@@ -10,6 +10,7 @@ export const problemsJa: Record<string, string> = {
   'no-listing': 'この関数のコードは結果に含まれていません ({error})',
   'empty-range': '時間範囲が空です。収集時間内で、終了が開始より後でなければなりません',
   'too-long': '要求が長すぎます。フィルターを減らしてください',
+  'too-large': 'このファイルはページには大きすぎます',
   'not-a-read': '結果は読み取り専用です',
   'other-host': 'このサーバーの名前ではないアドレスで開かれています',
   'other-page': '他のサイトのページからは要求できません',

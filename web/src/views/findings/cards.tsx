@@ -1,17 +1,20 @@
 // Findings: one card each, with the cost, the evidence as a chart, the place, the advice, and a button that opens the view
 // with its evidence.
 
+import { useEffect, useRef } from 'react';
 import { nameText, shortText } from '../../base/names';
 import { prose, type Sentence } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
 import { showPlace } from '../../logic/causes';
 import { type Finding as Shown, showFinding } from '../../logic/evidence';
-import { useDispatch } from '../../state/provider';
+import { useDispatch, useView } from '../../state/provider';
 import { EvidenceCharts } from './evidence';
 
 export interface Finding extends Shown {
   title: string;
+  /** Short name; none where the whole result has no such finding. */
+  handle?: string | null;
   evidence: string;
   evidence_parts?: Sentence[];
   location: string | null;
@@ -32,13 +35,19 @@ export function FindingCards({ findings }: { findings: Finding[] }) {
 
 function Card({ finding }: { finding: Finding }) {
   const dispatch = useDispatch();
-  const { id, subject, cost_ns: cost, evidence, location, advice } = finding;
+  const { id, handle, subject, cost_ns: cost, evidence, location, advice } = finding;
+  const isMarked = useView((state) => state.finding !== '' && state.finding === handle);
+  const card = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isMarked) card.current?.scrollIntoView({ block: 'nearest' });
+  }, [isMarked]);
   return (
-    <article className="card">
+    <article ref={card} className={isMarked ? 'card card-marked' : 'card'} aria-current={isMarked || undefined}>
       <header>
         <h3 data-tip={finding.help}>
           {title(id, finding.title)}
           {subject && <span className="subject">: {shortText(nameText(subject, 'subject'))}</span>}
+          {handle && <span className="faint"> {handle}</span>}
         </h3>
         {cost !== null && (
           <strong className="cost" data-tip={t('finding.cost.help')}>

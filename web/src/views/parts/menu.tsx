@@ -35,7 +35,12 @@ export function Menu({ label, name, tip, className = '', align = 'left', childre
         {label}
       </button>
       {open && (
-        <MenuBox align={align} close={close} leave={() => setOpen(false)}>
+        <MenuBox
+          name={name ?? (typeof label === 'string' ? label : undefined)}
+          align={align}
+          close={close}
+          leave={() => setOpen(false)}
+        >
           {children(close)}
         </MenuBox>
       )}
@@ -44,13 +49,15 @@ export function Menu({ label, name, tip, className = '', align = 'left', childre
 }
 
 interface BoxProps {
+  /** Accessible name: what the button says. */
+  name: string | undefined;
   align: string;
   close: () => void;
   leave: () => void;
   children: ReactNode;
 }
 
-function MenuBox({ align, close, leave, children }: BoxProps) {
+function MenuBox({ name, align, close, leave, children }: BoxProps) {
   const box = useRef<HTMLDivElement>(null);
   useKeys({
     escape: () => {
@@ -68,7 +75,7 @@ function MenuBox({ align, close, leave, children }: BoxProps) {
     return () => document.removeEventListener('pointerdown', outside);
   }, []);
   return (
-    <div ref={box} className={`menu-box menu-${align}`} onKeyDown={moveFocus} role="dialog">
+    <div ref={box} className={`menu-box menu-${align}`} onKeyDown={moveFocus} role="dialog" aria-label={name}>
       {children}
     </div>
   );

@@ -43,6 +43,11 @@ impl IntervalId {
         format!("{HANDLE}{self}")
     }
 
+    /// The interval of a handle; none where the text has not the form of one.
+    pub fn from_handle(text: &str) -> Option<Self> {
+        text.strip_prefix(HANDLE)?.parse().ok()
+    }
+
     /// Its row: of `tasks`, else of the events off the CPU.
     pub fn row(self) -> usize {
         self.row
