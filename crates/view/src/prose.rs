@@ -10,7 +10,7 @@ use crate::cut::cut_text;
 use crate::duration::duration;
 
 /// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number. `[a part]` is left
-/// out where a time in it is zero.
+/// out where a time or count in it is zero.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SentenceDef {
     /// Its name in JSON.
@@ -186,7 +186,9 @@ fn parts(template: &str) -> impl Iterator<Item = (bool, &str)> {
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_zero = |piece: Piece<'_>| {
-            self.values.iter().any(|(name, word)| piece.name() == Some(name) && *word == Word::Ns(0))
+            self.values
+                .iter()
+                .any(|(name, word)| piece.name() == Some(name) && matches!(word, Word::Ns(0) | Word::Count(0)))
         };
         let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(is_zero));
         shown

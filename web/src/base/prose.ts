@@ -34,7 +34,7 @@ function translated({ id, values }: Sentence): string | null {
   const isZero = (part: string) =>
     [...part.matchAll(/\{(\w+)\}/g)].some(([, name = '']) => {
       const value = values[name];
-      return value !== undefined && 'ns' in value && value.ns === 0;
+      return value !== undefined && (('ns' in value && value.ns === 0) || ('count' in value && value.count === 0));
     });
   // A part in brackets is left out where a time in it is zero.
   const shown = template.replace(/\[([^\]]*)\]/g, (_, part: string) => (isZero(part) ? '' : part));

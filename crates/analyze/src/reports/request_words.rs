@@ -35,6 +35,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
                     each = each(requests),
                     connections = connections,
                     endpoint = endpoint,
+                    others = asks.others as u64,
                     wait = wait,
                     wall = wall
                 )
@@ -47,6 +48,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
                     each = each(requests),
                     mean = mean,
                     endpoint = endpoint,
+                    others = asks.others as u64,
                     wait = wait,
                     wall = wall
                 )

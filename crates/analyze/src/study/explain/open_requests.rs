@@ -33,6 +33,8 @@ const MANY: u32 = 64;
 /// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
 const LONG_TIMER_NS: f64 = 7e8;
+/// Part of what the address has that is asked most, from which on another one is told as well.
+const AS_WELL: f64 = 0.2;
 /// Part of what a process sends to an address that must come back: else it asks nothing there.
 const ANSWERED: f64 = 0.1;
 
@@ -50,9 +52,11 @@ pub struct OpenRequests {
 /// Whom a process asks over TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedEndpoint {
-    /// Its address, as `TCP 10.0.0.1:5432`.
+    /// The address that it asks most, as `TCP 10.0.0.1:5432`.
     pub endpoint: String,
-    /// Requests that waited for its answer at once, on average.
+    /// How many other addresses it asks a part of that or more.
+    pub others: usize,
+    /// Requests that waited for answers at once, on average, of all of them.
     pub asked: f64,
     /// The most connections at once, to whomever it asks.
     pub connections: u32,
@@ -216,14 +220,16 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     };
     let (open, made) = (sum(&connections.outgoing), sum(&connections.made));
     let (endpoint, steps) = answered.iter().copied().max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
-    let (mean, connections) = (steps.mean(spans), made.most(spans));
+    let (most, mean, connections) = (steps.mean(spans), open.mean(spans), made.most(spans));
     if mean < ENOUGH {
         return None;
     }
+    let is_much = |(_, steps): &&(&&str, &StepFunction)| steps.mean(spans) >= AS_WELL * most;
+    let others = answered.iter().filter(is_much).count() - 1;
     // Over one connection many may be asked at once: HTTP/2, pipelines.
-    let is_full = (2..=MANY).contains(&connections) && open.mean(spans) >= IN_USE * f64::from(connections);
+    let is_full = (2..=MANY).contains(&connections) && mean >= IN_USE * f64::from(connections);
     let is_limit = is_full && asked.mean(spans) >= f64::from(connections) + MORE;
-    Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), asked: mean, connections, is_limit })
+    Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
 }
 
 /// The connections of each process that others ask.

@@ -7,7 +7,7 @@ use dwell_store::tables::{OpenRequestRow, SampledSendRow};
 use super::causes;
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
-use crate::study::explain::{CauseKind, Explanation, OpenRequests, explain};
+use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, OpenRequests, explain};
 use crate::test_support::trace_dsl::{CELL, trace};
 
 /// A look at connections: requests that wait, of so many connections, and how many came since the look before.
@@ -73,7 +73,8 @@ fn a_loop_is_kept_by_those_whom_it_asks_while_requests_wait() {
     // Four at once, eight came in 20 ms.
     assert_eq!((requests.asked, requests.each_ns), (4.0, 10 * CELL));
     let asks = requests.asks.unwrap();
-    assert_eq!((asks.endpoint.as_str(), asks.asked, asks.is_limit), ("TCP 10.0.0.1:5432", 4.0, false));
+    let AskedEndpoint { endpoint, others, asked, is_limit, .. } = asks;
+    assert_eq!((endpoint.as_str(), others, asked, is_limit), ("TCP 10.0.0.1:5432", 0, 4.0, false));
 }
 
 #[test]
@@ -92,10 +93,11 @@ fn few_connections_are_a_limit_where_more_requests_wait() {
     let of_backends = |asked: u32| {
         let mut looks: Vec<Look> = backends.iter().map(|backend| (false, *backend, [2, 2, 8])).collect();
         looks.push((true, "TCP :80", [asked, asked, 8]));
-        told(&looked_at(LOOP, BY_ANSWER, &looks)).1.and_then(|requests| requests.asks).map(|asks| asks.is_limit)
+        let asks = told(&looked_at(LOOP, BY_ANSWER, &looks)).1.and_then(|requests| requests.asks);
+        asks.map(|asks| (asks.others, asks.asked, asks.is_limit))
     };
-    assert_eq!(of_backends(8), Some(false), "all of them together are asked as much");
-    assert_eq!(of_backends(12), Some(true));
+    assert_eq!(of_backends(8), Some((3, 8.0, false)), "all of them together are asked as much");
+    assert_eq!(of_backends(12), Some((3, 8.0, true)));
 }
 
 #[test]
