@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 16] = [
+const VIEWS: [&str; 18] = [
     "stacks",
     "processes",
     "threads",
@@ -33,6 +33,8 @@ const VIEWS: [&str; 16] = [
     "counters",
     "sockets",
     "socket_waits",
+    "open_requests",
+    "sampled_sends",
 ];
 
 /// Runs a script, then queries; prints the rows of each.

@@ -1,7 +1,7 @@
 //! Views of sockets and of the waits on them.
 
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol};
-use dwell_store::tables::Sockets;
+use dwell_store::tables::{OpenRequests, SampledSends, Sockets};
 use dwell_store::{ColumnDef, Table};
 
 use super::program_views::thread_columns;
@@ -9,7 +9,7 @@ use super::view_def::{ViewColumn, ViewDef, column, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![sockets(), socket_waits()]
+    vec![sockets(), socket_waits(), open_requests(), sampled_sends()]
 }
 
 /// The columns of the table, with names for ids.
@@ -61,4 +61,25 @@ fn socket_waits() -> ViewDef {
         column("thread_id", "waits.thread", "Row of the thread."),
     ]);
     ViewDef::new("socket_waits", "One row per wait on a socket, with its causes (--analyze sockets).", causes, columns)
+}
+
+fn open_requests() -> ViewDef {
+    let doc = "One row per look at a process's connections of one kind: requests that waited for their answers.";
+    of_process("open_requests", doc, OpenRequests::DEF.columns)
+}
+
+fn sampled_sends() -> ViewDef {
+    let doc = "One row per instant at which a process sent data over TCP, as looks at its connections found it.";
+    of_process("sampled_sends", doc, SampledSends::DEF.columns)
+}
+
+/// The columns of a table of a process, with its name.
+fn of_process(table: &'static str, doc: &'static str, columns: &[ColumnDef]) -> ViewDef {
+    let from =
+        format!("raw.{table} as looks\n  left join raw.processes as processes on processes.row_id = looks.process");
+    let named = |of: &ColumnDef| match of.name {
+        "process" => column("process", "processes.name", of.doc),
+        name => column(name, format!("looks.{name}"), of.doc),
+    };
+    ViewDef::new(table, doc, from, columns.iter().map(named).collect())
 }

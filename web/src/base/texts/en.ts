@@ -333,6 +333,7 @@ export const en = {
   'histogram.hump.help': 'Selects this hump',
   'histogram.help': '{count} {count|wait|waits}, {time}. Up: number, down: time. Drag to select',
 
+  'sockets.requests': 'Open requests',
   'sockets.none': 'Sockets were not recorded: dwell collect threading --analyze threading,sockets -- PROGRAM',
   'sockets.unused': 'No socket was in use in this selection.',
   'sockets.all': 'All sockets',

@@ -333,6 +333,7 @@ export const ja: Record<keyof typeof en, string> = {
   'histogram.hump.help': 'この山を選択',
   'histogram.help': '{count} 回の待機、{time}。上: 回数、下: 時間。ドラッグで選択',
 
+  'sockets.requests': '応答を待つ要求',
   'sockets.none': 'ソケットは記録されていません: dwell collect threading --analyze threading,sockets -- PROGRAM',
   'sockets.unused': 'この選択範囲で使われたソケットはありません。',
   'sockets.all': 'すべてのソケット',

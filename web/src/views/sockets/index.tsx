@@ -10,9 +10,10 @@ import { useCall, useReportView } from '../../state/resource';
 import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
 import { FilterIn } from '../parts/filter-in';
 import { Split } from '../parts/split';
-import { Empty, Loaded } from '../parts/states';
+import { Loaded } from '../parts/states';
 import { SearchField } from '../parts/toolbar';
 import { LengthsPane } from './lengths';
+import { OpenRequests } from './requests';
 import { Waits } from './waits';
 
 type Row = ViewDocument['rows'][number];
@@ -24,7 +25,7 @@ export default function SocketsView() {
   const document = sockets.data;
   const row = document?.rows.find((candidate) => String(field(document, candidate, 'id')) === chosen);
   const causes = useMemo(() => (document ? causesOf(document, row) : {}), [document, row]);
-  if (document?.rows.length === 0 && info.data && !wereRecorded(info.data)) return <Empty>{t('sockets.none')}</Empty>;
+  if (document?.rows.length === 0 && info.data && !wereRecorded(info.data)) return <OpenRequests />;
   const name = document && row ? label(document, row) : t('sockets.all');
   return (
     <Split name="sockets" second="below" size={0.5} least={100}>

@@ -33,6 +33,9 @@ const MANY: u32 = 64;
 /// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
 const LONG_TIMER_NS: f64 = 7e8;
+/// One that waits for less is answered soon, ns: where a limit or timers keep it, and where only those whom its process asks do.
+const SOON_NS: f64 = 5e6;
+const SOON_BY_OTHERS_NS: f64 = 2e7;
 /// Part of what the address has that is asked most, from which on another one is told as well.
 const AS_WELL: f64 = 0.2;
 /// Part of what a process sends to an address that must come back: else it asks nothing there.
@@ -147,7 +150,7 @@ impl KeptLoops {
         }
         let came = connections.exchanges.least();
         let each_ns = asked.mean(&spans) * asked_ns as f64 / came.max(1) as f64;
-        if came == 0 || each_ns > LONG_POLL_NS {
+        if came == 0 || !(SOON_NS..=LONG_POLL_NS).contains(&each_ns) {
             return;
         }
         let share = |is_meant: &dyn Fn(bool, &str) -> bool| share_after_timers(trace, process, &all, is_meant);
@@ -156,7 +159,8 @@ impl KeptLoops {
             after_timers.is_none_or(|share| share < ENOUGH)
         });
         let own = || [true, false].map(|side| share(&|is_incoming, _| is_incoming == side)).into_iter().flatten();
-        if asks.is_none() && (own().all(|share| share < ENOUGH) || each_ns > LONG_TIMER_NS) {
+        let is_soon = asks.as_ref().is_some_and(|asks| !asks.is_limit) && each_ns < SOON_BY_OTHERS_NS;
+        if is_soon || asks.is_none() && (own().all(|share| share < ENOUGH) || each_ns > LONG_TIMER_NS) {
             return;
         }
         let requests = OpenRequests { asked: asked.mean(&spans), each_ns: each_ns as u64, asks };
