@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use dwell_analyze::{FilterKey, Fold, Query};
-use dwell_export::{StackWeight, firefox, folded, perfetto, pprof, speedscope};
+use dwell_export::{StackWeight, firefox, folded, otlp, perfetto, pprof, speedscope};
 
 use crate::args::{ExportArgs, ExportFormat, ExportWeight};
 use crate::error::{Hinted, Result};
@@ -82,6 +82,7 @@ fn write(args: &ExportArgs, fold: &Fold<'_>, target: Option<&Path>, out: &mut dy
         ExportFormat::Folded => folded::write(fold, weight(args), out),
         ExportFormat::Speedscope => speedscope::write(fold, out),
         ExportFormat::Pprof => pprof::write(fold, out),
+        ExportFormat::Otlp => otlp::write(fold, out),
         ExportFormat::Firefox if target.is_some_and(is_compressed) => firefox::write_compressed(fold, out),
         ExportFormat::Firefox => firefox::write(fold, out),
         ExportFormat::Perfetto => perfetto::write(fold, out),

@@ -23,6 +23,7 @@ const FILES: FileChoice[] = [
   { text: 'share.firefox', call: 'export/firefox', ending: 'profile.json.gz' },
   { text: 'share.perfetto', call: 'export/perfetto', ending: 'pftrace' },
   { text: 'share.pprof', call: 'export/pprof', ending: 'pb.gz' },
+  { text: 'share.otlp', call: 'export/otlp', ending: 'otlp.pb' },
   { text: 'share.speedscope', call: 'export/speedscope', ending: 'speedscope.json' },
   { text: 'share.folded-cpu', call: 'export/folded', params: { weight: 'cpu' }, ending: 'cpu.folded' },
   { text: 'share.folded-wait', call: 'export/folded', params: { weight: 'wait' }, ending: 'wait.folded' },

@@ -15,6 +15,9 @@ Examples:
                     # for https://www.speedscope.app: two profiles, CPU and wait time
   dwell export pprof r000th && go tool pprof -http=: -sample_index=wait r000th.pb.gz
                     # by stack, with labels thread, object, type and waker
+  dwell export otlp r000th && curl --data-binary @r000th.otlp.pb -H 'Content-Type: application/x-protobuf' \
+      http://127.0.0.1:4318/v1development/profiles
+                    # experimental: OpenTelemetry profiles, to a collector
   dwell export firefox r000th --time-range 1.5s-3s
                     # for https://profiler.firefox.com: r000th.profile.json.gz
   dwell export perfetto r000th
@@ -52,6 +55,8 @@ pub enum ExportFormat {
     Speedscope,
     /// Binary: CPU time, wait time and waits by stack, with labels, for `go tool pprof` and Grafana Pyroscope.
     Pprof,
+    /// Binary, experimental: CPU time, wait time and waits by stack as OpenTelemetry profiles, with attributes.
+    Otlp,
     /// JSON, compressed where the file's name ends in .gz: what each thread did over time, and each wait, for
     /// https://profiler.firefox.com.
     Firefox,
@@ -67,6 +72,7 @@ impl ExportFormat {
         match self {
             Self::Folded | Self::Speedscope | Self::Sql => None,
             Self::Pprof => Some("pb.gz"),
+            Self::Otlp => Some("otlp.pb"),
             Self::Firefox => Some("profile.json.gz"),
             Self::Perfetto => Some("pftrace"),
         }
@@ -79,7 +85,7 @@ impl ExportFormat {
 
     /// Whether it is no text.
     pub fn is_binary(self) -> bool {
-        matches!(self, Self::Pprof | Self::Perfetto)
+        matches!(self, Self::Pprof | Self::Otlp | Self::Perfetto)
     }
 }
 

@@ -64,11 +64,57 @@ sums['open'] = len(open_slices)
 json.dump(sums, sys.stdout)
 ";
 
+/// Reads profiles with OpenTelemetry's own message classes, as a collector does: sums of each type, wait time by object, and whether
+/// the tables are as the format demands.
+const OTLP_READER: &str = "
+import json, sys
+from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
+request = ExportProfilesServiceRequest()
+request.ParseFromString(open(sys.argv[1], 'rb').read())
+tables = request.dictionary
+texts = tables.string_table
+for table in (tables.mapping_table, tables.location_table, tables.function_table, tables.attribute_table, tables.stack_table):
+    assert table[0] == type(table[0])(), 'row 0 is not zero'
+assert texts[0] == '' and not any(tables.link_table[0].trace_id), 'row 0 is not zero'
+def attributes(rows):
+    told = {texts[tables.attribute_table[row].key_strindex]: tables.attribute_table[row].value for row in rows}
+    assert len(told) == len(rows), 'two attributes have one key'
+    return told
+sums = {'units': {}, 'sums': {}, 'object_wait_ns': {}, 'types': [], 'threads': [], 'lines': [], 'build_ids': 0}
+[profiles] = [scope.profiles for resource in request.resource_profiles for scope in resource.scope_profiles]
+for profile in profiles:
+    kind = texts[profile.sample_type.type_strindex]
+    sums['units'][kind] = texts[profile.sample_type.unit_strindex]
+    sums['sums'][kind] = sum(value for sample in profile.samples for value in sample.values)
+    identities = {(sample.stack_index, frozenset(sample.attribute_indices)) for sample in profile.samples}
+    assert len(identities) == len(profile.samples), 'two samples are the same'
+    for sample in profile.samples:
+        told = attributes(sample.attribute_indices)
+        assert sample.stack_index > 0 and tables.stack_table[sample.stack_index].location_indices
+        sums['threads'].append(told['thread.name'].string_value)
+        if kind == 'wait' and 'dwell.object.name' in told:
+            name = told['dwell.object.name'].string_value
+            sums['object_wait_ns'][name] = sums['object_wait_ns'].get(name, 0) + sum(sample.values)
+            sums['types'].append(told['dwell.object.type'].string_value)
+for location in tables.location_table[1:]:
+    mapping = tables.mapping_table[location.mapping_index]
+    assert mapping.memory_start <= location.address <= mapping.memory_limit, 'an address is outside its mapping'
+    for line in location.lines:
+        function = tables.function_table[line.function_index]
+        sums['lines'].append(f'{texts[function.name_strindex]} {texts[function.filename_strindex]}:{line.line}')
+for mapping in tables.mapping_table[1:]:
+    sums['build_ids'] += 'process.executable.build_id.gnu' in attributes(mapping.attribute_indices)
+[resource] = request.resource_profiles
+sums['service'] = {pair.key: pair.value.string_value for pair in resource.resource.attributes}['service.name']
+json.dump(sums, sys.stdout)
+";
+
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("export::folded_stacks_add_up", folded_stacks_add_up),
         Case::new("export::speedscope_adds_up", speedscope_adds_up),
         Case::new("export::pprof_adds_up", pprof_adds_up),
+        Case::new("export::otlp_adds_up", otlp_adds_up),
         Case::new("export::firefox_adds_up", firefox_adds_up),
         Case::new("export::perfetto_adds_up", perfetto_adds_up),
         Case::new("export::words_that_make_no_sense", words_that_make_no_sense),
@@ -194,6 +240,48 @@ fn pprof_adds_up() -> Result<()> {
     let (sums, reported) = (raw_sums(&go_pprof(&file, &["-raw"])?)?, summed(&recording, "wait_ns", &filter)?);
     ensure!(sums[1] == reported && reported > 0, "{} of {reported}", sums[1]);
     ensure!(std::fs::read_dir(folder.path())?.count() == 1, "more than the file is left");
+    Ok(())
+}
+
+/// What OpenTelemetry's own classes read of the recording, exported with `arguments`.
+fn read_otlp(python: &str, recording: &Recording, arguments: &[&str]) -> Result<Value> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join("convoy.otlp.pb").display().to_string();
+    export(recording, &[&["otlp", "-o", &file], arguments].concat())?;
+    let output = Running::start(Command::new(python).args(["-c", OTLP_READER, &file]))?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    Ok(serde_json::from_str(&output.stdout)?)
+}
+
+fn otlp_adds_up() -> Result<()> {
+    let python = needs_program("python3")?;
+    let package = "import opentelemetry.proto.profiles.v1development.profiles_pb2";
+    if !Command::new(&python).args(["-c", package]).output()?.status.success() {
+        return Err(Skip("Python has no package opentelemetry-proto with profiles".into()).into());
+    }
+    let recording = convoy()?;
+    let told = read_otlp(&python, &recording, &["--include-idle"])?;
+    let summary = recording.report(&["summary"])?;
+    for (kind, unit, metric) in
+        [("cpu", "nanoseconds", "cpu_ns"), ("wait", "nanoseconds", "wait_ns"), ("waits", "count", "wait_count")]
+    {
+        let (sum, reported) = (number(&told["sums"], kind)?, number(&summary, metric)?);
+        ensure!(sum == reported && sum > 0.0 && told["units"][kind] == unit, "{sum} of {reported} {metric}: {told}");
+    }
+    for row in recording.rows(&["waits"])? {
+        let sum = told["object_wait_ns"][text(&row, "object")].as_u64().unwrap_or(0);
+        ensure!(sum as f64 == number(&row, "wait_ns")?, "{sum} of {row}");
+    }
+    let has = |list: &str, is: &dyn Fn(&str) -> bool| {
+        told[list].as_array().is_some_and(|all| all.iter().filter_map(Value::as_str).any(is))
+    };
+    ensure!(has("types", &|kind| kind == "mutex") && has("threads", &|name| name.starts_with("worker-")), "{told}");
+    ensure!(has("lines", &|line| line.starts_with("push_item ") && line.contains("convoy.c:")), "{told}");
+    ensure!(number(&told, "build_ids")? > 0.0 && told["service"] == "convoy", "{told}");
+    let filter = ["--filter", "object=queue_lock", "--time-range", "20ms-150ms"];
+    let told = read_otlp(&python, &recording, &filter)?;
+    let (sum, reported) = (number(&told["sums"], "wait")?, summed(&recording, "wait_ns", &filter)?);
+    ensure!(sum == reported as f64 && reported > 0, "{sum} of {reported}");
     Ok(())
 }
 

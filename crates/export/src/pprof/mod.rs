@@ -1,9 +1,9 @@
 //! pprof's profile: a sample for each place, with CPU time, wait time and number of waits, and labels that say which thread it is of,
 //! what it waited on and who ended the wait.
 
-mod code_rows;
-mod message;
-mod string_rows;
+pub(crate) mod code_rows;
+pub(crate) mod message;
+pub(crate) mod string_rows;
 
 use std::io::{Result, Write};
 

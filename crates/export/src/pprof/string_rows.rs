@@ -28,6 +28,11 @@ impl StringRows {
         row
     }
 
+    /// The text of a row that [`StringRows::row`] told; empty for any other.
+    pub fn text(&self, row: i64) -> &str {
+        usize::try_from(row).ok().and_then(|row| self.texts.get(row)).map_or("", String::as_str)
+    }
+
     /// The table.
     pub fn finish(self) -> Vec<String> {
         self.texts

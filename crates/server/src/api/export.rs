@@ -14,7 +14,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use dwell_analyze::{FilterKey, Fold, Query};
-use dwell_export::{StackWeight, firefox, folded, perfetto, pprof, speedscope};
+use dwell_export::{StackWeight, firefox, folded, otlp, perfetto, pprof, speedscope};
 use dwell_store::PackFailure;
 
 use super::params::Params;
@@ -47,6 +47,7 @@ const FORMATS: &[ExportFormat] = &[
         write: |fold, _, out| speedscope::write(fold, out),
     },
     ExportFormat { name: "pprof", ending: "pb.gz", has_events: false, write: |fold, _, out| pprof::write(fold, out) },
+    ExportFormat { name: "otlp", ending: "otlp.pb", has_events: false, write: |fold, _, out| otlp::write(fold, out) },
     ExportFormat {
         name: "firefox",
         ending: "profile.json.gz",

@@ -16,6 +16,7 @@ async fn every_format_is_a_file_with_the_filters_of_the_view() {
     for (format, ending, begin) in [
         ("speedscope", "speedscope.json", &b"{"[..]),
         ("pprof", "pb.gz", b"\x1f\x8b"),
+        ("otlp", "otlp.pb", b"\x0a"),
         ("firefox", "profile.json.gz", b"\x1f\x8b"),
         ("perfetto", "pftrace", b"\x0a"),
     ] {

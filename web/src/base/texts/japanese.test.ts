@@ -26,7 +26,7 @@ const texts = CATALOGUES.flatMap((catalogue) => Object.entries(catalogue));
 const NAMES =
   `Dwell Intel numactl cpuset Python CPython Ruby Go Java JavaScript Node Redis OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc Ctrl futex cgroup
   perf eventfd signalfd sigwait writev splice listen accept broadcast keep alive mlockall multiprocessing debuginfod taskset
-  Firefox Profiler Perfetto pprof speedscope folded
+  Firefox Profiler Perfetto OpenTelemetry pprof speedscope folded
   performance docker malloc jemalloc mimalloc tcmalloc mktime strftime stdio ms us`.split(/\s+/);
 
 /** What a reader types as it stands: a command or option with what follows it, paths, identifiers with signs in them. */

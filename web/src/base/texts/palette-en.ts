@@ -6,6 +6,7 @@ export const paletteEn = {
   'share.firefox': 'Download for Firefox Profiler',
   'share.perfetto': 'Download for Perfetto',
   'share.pprof': 'Download for pprof',
+  'share.otlp': 'Download for OpenTelemetry (experimental)',
   'share.speedscope': 'Download for speedscope',
   'share.folded-cpu': 'Download folded stacks: CPU time',
   'share.folded-wait': 'Download folded stacks: wait time',

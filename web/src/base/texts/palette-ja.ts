@@ -8,6 +8,7 @@ export const paletteJa: Record<keyof typeof paletteEn, string> = {
   'share.firefox': 'Firefox Profiler 用にダウンロード',
   'share.perfetto': 'Perfetto 用にダウンロード',
   'share.pprof': 'pprof 用にダウンロード',
+  'share.otlp': 'OpenTelemetry 用にダウンロード（実験的）',
   'share.speedscope': 'speedscope 用にダウンロード',
   'share.folded-cpu': 'folded スタックをダウンロード: CPU 時間',
   'share.folded-wait': 'folded スタックをダウンロード: 待機時間',
