@@ -98,7 +98,8 @@ for profile in profiles:
             sums['types'].append(told['dwell.object.type'].string_value)
 for location in tables.location_table[1:]:
     mapping = tables.mapping_table[location.mapping_index]
-    assert mapping.memory_start <= location.address <= mapping.memory_limit, 'an address is outside its mapping'
+    inside = mapping.memory_start <= location.address <= mapping.memory_limit
+    assert inside or location.mapping_index == 0, 'an address is outside its mapping'
     for line in location.lines:
         function = tables.function_table[line.function_index]
         sums['lines'].append(f'{texts[function.name_strindex]} {texts[function.filename_strindex]}:{line.line}')
