@@ -19,7 +19,7 @@ const INTERVAL_NS: u64 = 40_000_000;
 /// … and so many times the CPU time that a look takes: it walks over all open files of the machine.
 const COST_SHARE: u64 = 200;
 /// Connections that are told apart by process and address; further addresses are left out of a look.
-const MOST_GROUPS: usize = 256;
+const MOST_GROUPS: usize = 64;
 
 /// Connections of a process at one port, or to one address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
