@@ -4,7 +4,7 @@
 const MOST_HELD_NS: u64 = 2_000_000_000;
 
 /// Since when it is what, in order of time.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct StepFunction(pub Vec<(u64, u32)>);
 
 impl StepFunction {
@@ -75,4 +75,40 @@ pub fn overlap_ns(spans: &[(u64, u64)], (from, to): (u64, u64)) -> u64 {
     let first = spans.partition_point(|(_, end)| *end <= from);
     let within = spans[first..].iter().take_while(|(start, _)| *start < to);
     within.map(|(start, end)| (*end).min(to).saturating_sub((*start).max(from))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn steps() -> impl Strategy<Value = StepFunction> {
+        let step = (1..500_000_000u64, 0..20u32);
+        proptest::collection::vec(step, 0..20).prop_map(|steps| {
+            let mut time = 0;
+            let at = |(gap, number)| {
+                time += gap;
+                (time, number)
+            };
+            StepFunction(steps.into_iter().map(at).collect())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn means_and_spans_of_a_sum_are_those_of_its_parts(one in steps(), other in steps()) {
+            let whole = [(0, 20_000_000_000)];
+            let sum = StepFunction::sum([&one, &other].into_iter());
+            // Nobody looks for longer than a number is held but at the end.
+            let end = one.0.last().map_or(0, |last| last.0).min(other.0.last().map_or(0, |last| last.0));
+            let spans = [(0, end)];
+            prop_assert!((sum.mean(&spans) - one.mean(&spans) - other.mean(&spans)).abs() < 1e-6);
+            prop_assert!(sum.most(&spans) <= one.most(&spans) + other.most(&spans));
+            let of_spans: u64 = sum.spans(u64::MAX).iter().map(|(from, to)| to - from).sum();
+            let at_least_one: u64 = sum.at_least(1).map(|(from, to)| to - from).sum();
+            prop_assert_eq!(of_spans, at_least_one);
+            prop_assert!(sum.spans(u64::MAX).iter().all(|(from, to)| from < to && overlap_ns(&whole, (*from, *to)) == to - from));
+        }
+    }
 }

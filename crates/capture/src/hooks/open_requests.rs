@@ -1,4 +1,4 @@
-//! Looks at connections: loaded when the first one is due, so that no program starts later for it.
+//! Looks at connections: loaded with the other families, beside them; in the rounds of a collection that would let stacks wait.
 
 use dwell_model::notices;
 use dwell_rights as rights;

@@ -7,7 +7,8 @@ use dwell_analyze::Fold;
 use dwell_model::StackId;
 
 use super::message::{
-    AnyValue, Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
+    AnyValue, KeyValueAndUnit, Link, OtlpFunction, OtlpLine, OtlpLocation, OtlpMapping, OtlpValueType,
+    ProfilesDictionary, Stack,
 };
 use crate::pprof::code_rows::CodeRows;
 use crate::pprof::message as pprof;
@@ -72,8 +73,8 @@ impl Dictionary {
     }
 
     /// What values are, and their unit.
-    pub fn value_type(&mut self, (kind, unit): (&str, &str)) -> Result<ValueType> {
-        Ok(ValueType { type_strindex: self.string(kind)?, unit_strindex: self.string(unit)? })
+    pub fn value_type(&mut self, (kind, unit): (&str, &str)) -> Result<OtlpValueType> {
+        Ok(OtlpValueType { type_strindex: self.string(kind)?, unit_strindex: self.string(unit)? })
     }
 
     fn string(&mut self, text: &str) -> Result<i32> {
@@ -83,7 +84,7 @@ impl Dictionary {
     /// All of it.
     pub fn finish(mut self) -> Result<ProfilesDictionary> {
         let code = std::mem::take(&mut self.code).finish();
-        let mut mapping_table = vec![Mapping::default()];
+        let mut mapping_table = vec![OtlpMapping::default()];
         for mapping in &code.mapping {
             mapping_table.push(self.mapping(*mapping)?);
         }
@@ -100,10 +101,10 @@ impl Dictionary {
         })
     }
 
-    fn mapping(&mut self, mapping: pprof::Mapping) -> Result<Mapping> {
+    fn mapping(&mut self, mapping: pprof::Mapping) -> Result<OtlpMapping> {
         let build_id = self.strings.text(mapping.build_id).to_owned();
         let known = Some(build_id.as_str()).filter(|build_id| !build_id.is_empty());
-        Ok(Mapping {
+        Ok(OtlpMapping {
             memory_start: mapping.memory_start,
             memory_limit: mapping.memory_limit,
             filename_strindex: table_row(mapping.filename)?,
@@ -116,17 +117,17 @@ impl Dictionary {
     }
 }
 
-fn location(location: &pprof::Location) -> Result<Location> {
-    let line = |line: &pprof::Line| Ok(Line { function_index: table_row(line.function_id)?, line: line.line });
-    Ok(Location {
+fn location(location: &pprof::Location) -> Result<OtlpLocation> {
+    let line = |line: &pprof::Line| Ok(OtlpLine { function_index: table_row(line.function_id)?, line: line.line });
+    Ok(OtlpLocation {
         mapping_index: table_row(location.mapping_id)?,
         address: location.address,
         lines: location.line.iter().map(line).collect::<Result<_>>()?,
     })
 }
 
-fn function(function: &pprof::Function) -> Result<Function> {
-    Ok(Function {
+fn function(function: &pprof::Function) -> Result<OtlpFunction> {
+    Ok(OtlpFunction {
         name_strindex: table_row(function.name)?,
         system_name_strindex: table_row(function.system_name)?,
         filename_strindex: table_row(function.filename)?,

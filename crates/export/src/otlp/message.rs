@@ -18,11 +18,11 @@ pub struct ProfilesData {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ProfilesDictionary {
     #[prost(message, repeated, tag = "1")]
-    pub mapping_table: Vec<Mapping>,
+    pub mapping_table: Vec<OtlpMapping>,
     #[prost(message, repeated, tag = "2")]
-    pub location_table: Vec<Location>,
+    pub location_table: Vec<OtlpLocation>,
     #[prost(message, repeated, tag = "3")]
-    pub function_table: Vec<Function>,
+    pub function_table: Vec<OtlpFunction>,
     #[prost(message, repeated, tag = "4")]
     pub link_table: Vec<Link>,
     #[prost(string, repeated, tag = "5")]
@@ -55,7 +55,7 @@ pub struct ScopeProfiles {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
-    pub profiles: Vec<Profile>,
+    pub profiles: Vec<OtlpProfile>,
 }
 
 /// The tool.
@@ -69,17 +69,17 @@ pub struct InstrumentationScope {
 
 /// Samples with values of one type.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Profile {
+pub struct OtlpProfile {
     #[prost(message, optional, tag = "1")]
-    pub sample_type: Option<ValueType>,
+    pub sample_type: Option<OtlpValueType>,
     #[prost(message, repeated, tag = "2")]
-    pub samples: Vec<Sample>,
+    pub samples: Vec<OtlpSample>,
     #[prost(fixed64, tag = "3")]
     pub time_unix_nano: u64,
     #[prost(uint64, tag = "4")]
     pub duration_nano: u64,
     #[prost(message, optional, tag = "5")]
-    pub period_type: Option<ValueType>,
+    pub period_type: Option<OtlpValueType>,
     #[prost(int64, tag = "6")]
     pub period: i64,
     #[prost(int32, repeated, tag = "11")]
@@ -88,7 +88,7 @@ pub struct Profile {
 
 /// What a value is, and its unit.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct ValueType {
+pub struct OtlpValueType {
     #[prost(int32, tag = "1")]
     pub type_strindex: i32,
     #[prost(int32, tag = "2")]
@@ -97,7 +97,7 @@ pub struct ValueType {
 
 /// A stack with attributes, and the sum of its values. No two samples of a profile have the same stack and attributes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Sample {
+pub struct OtlpSample {
     #[prost(int32, tag = "1")]
     pub stack_index: i32,
     #[prost(int32, repeated, tag = "2")]
@@ -117,7 +117,7 @@ pub struct Link {
 
 /// A file that code is from.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Mapping {
+pub struct OtlpMapping {
     #[prost(uint64, tag = "1")]
     pub memory_start: u64,
     #[prost(uint64, tag = "2")]
@@ -137,18 +137,18 @@ pub struct Stack {
 
 /// An address; of its lines each but the last is inlined into the next.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Location {
+pub struct OtlpLocation {
     #[prost(int32, tag = "1")]
     pub mapping_index: i32,
     #[prost(uint64, tag = "2")]
     pub address: u64,
     #[prost(message, repeated, tag = "3")]
-    pub lines: Vec<Line>,
+    pub lines: Vec<OtlpLine>,
 }
 
 /// A function, at a line of its file.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct Line {
+pub struct OtlpLine {
     #[prost(int32, tag = "1")]
     pub function_index: i32,
     #[prost(int64, tag = "2")]
@@ -157,7 +157,7 @@ pub struct Line {
 
 /// A function of a file.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct Function {
+pub struct OtlpFunction {
     #[prost(int32, tag = "1")]
     pub name_strindex: i32,
     #[prost(int32, tag = "2")]

@@ -19,7 +19,7 @@ use prost::Message;
 use crate::losses;
 use dictionary::Dictionary;
 use message::{
-    InstrumentationScope, KeyValue, Profile, ProfilesData, Resource, ResourceProfiles, Sample, ScopeProfiles,
+    InstrumentationScope, KeyValue, OtlpProfile, OtlpSample, ProfilesData, Resource, ResourceProfiles, ScopeProfiles,
 };
 
 /// What the profiles are of, in their order, each with its unit. Tools show the first where none is chosen.
@@ -43,7 +43,7 @@ pub fn write(fold: &Fold<'_>, out: &mut dyn Write) -> Result<()> {
     out.write_all(&ProfilesData { dictionary, ..ProfilesData::default() }.encode_to_vec())
 }
 
-fn profiles(fold: &Fold<'_>, dictionary: &mut Dictionary) -> Result<Vec<Profile>> {
+fn profiles(fold: &Fold<'_>, dictionary: &mut Dictionary) -> Result<Vec<OtlpProfile>> {
     let mut sums: BTreeMap<SampleIdentity, [u64; 3]> = BTreeMap::new();
     for place in places(fold) {
         let identity = (dictionary.stack(fold, place.stack)?, attributes(fold, &place, dictionary)?);
@@ -61,11 +61,11 @@ fn profile(
     value: usize,
     sums: &BTreeMap<SampleIdentity, [u64; 3]>,
     dictionary: &mut Dictionary,
-) -> Result<Profile> {
+) -> Result<OtlpProfile> {
     let manifest = &fold.trace.manifest;
     let sample = |((stack, attributes), values): (&SampleIdentity, &[u64; 3])| {
         let attribute_indices = attributes.clone();
-        (values[value] > 0).then(|| Sample {
+        (values[value] > 0).then(|| OtlpSample {
             stack_index: *stack,
             attribute_indices,
             values: vec![signed(values[value])],
@@ -76,7 +76,7 @@ fn profile(
     let period_ns = if value == 0 { manifest.sampling_interval_ns } else { 0 };
     let remarks = losses::remarks(fold.trace, idle_wait_ns(fold)).join("; ");
     let remarks = Some(remarks.as_str()).filter(|remarks| !remarks.is_empty());
-    Ok(Profile {
+    Ok(OtlpProfile {
         sample_type: Some(sample_type),
         samples: sums.iter().filter_map(sample).collect(),
         time_unix_nano: (manifest.started_at * 1e9) as u64,
@@ -137,7 +137,7 @@ fn signed(number: u64) -> i64 {
 mod tests {
     use dwell_analyze::Query;
 
-    use super::message::{AnyValue, Link, Location, Mapping, ProfilesDictionary, Stack};
+    use super::message::{AnyValue, Link, OtlpLocation, OtlpMapping, ProfilesDictionary, Stack};
     use super::*;
     use crate::test_trace::two_threads;
 
@@ -159,7 +159,7 @@ mod tests {
     fn each_profile_adds_up() {
         let (data, dictionary) = data();
         let text = |row: i32| dictionary.string_table[row as usize].as_str();
-        let sum = |profile: &Profile| profile.samples.iter().flat_map(|sample| &sample.values).sum::<i64>();
+        let sum = |profile: &OtlpProfile| profile.samples.iter().flat_map(|sample| &sample.values).sum::<i64>();
         let told = data.scope_profiles[0].profiles.iter().map(|profile| {
             let kind = profile.sample_type.unwrap();
             (text(kind.type_strindex), text(kind.unit_strindex), sum(profile))
@@ -173,9 +173,9 @@ mod tests {
     #[test]
     fn the_first_row_of_each_table_is_zero() {
         let (_, dictionary) = data();
-        assert_eq!(dictionary.mapping_table[0], Mapping::default());
-        assert_eq!(dictionary.location_table[0], Location::default());
-        assert_eq!(dictionary.function_table[0], message::Function::default());
+        assert_eq!(dictionary.mapping_table[0], OtlpMapping::default());
+        assert_eq!(dictionary.location_table[0], OtlpLocation::default());
+        assert_eq!(dictionary.function_table[0], message::OtlpFunction::default());
         assert_eq!(dictionary.link_table, [Link { trace_id: vec![0; 16], span_id: vec![0; 8] }]);
         assert_eq!(dictionary.string_table[0], "");
         assert_eq!(dictionary.attribute_table[0], message::KeyValueAndUnit::default());
@@ -199,7 +199,8 @@ mod tests {
         assert_eq!(told, expected);
         let location = |row: &i32| &dictionary.location_table[*row as usize];
         let stack = &dictionary.stack_table[sample.stack_index as usize].location_indices;
-        let name = |line: &message::Line| text(dictionary.function_table[line.function_index as usize].name_strindex);
+        let name =
+            |line: &message::OtlpLine| text(dictionary.function_table[line.function_index as usize].name_strindex);
         let names = |row: &i32| location(row).lines.iter().map(name).collect::<Vec<_>>();
         let told: Vec<Vec<&str>> = stack.iter().map(names).collect();
         assert_eq!(told, [vec!["pthread_mutex_lock"], vec!["push_item", "main"]]);

@@ -4,7 +4,6 @@
 //! is unpacked; since it may lie, pages ([`super::pages`]) and cells are counted as they come.
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -79,14 +78,6 @@ impl TableReader {
             whole.append(part?);
         }
         Ok(whole)
-    }
-
-    /// The same of a table that results of earlier versions do not have: empty then.
-    pub fn read_later<T: Table>(&self) -> Result<T> {
-        match self.read() {
-            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(T::default()),
-            read => read,
-        }
     }
 
     /// Tells the thread of each row, and whether the row is an estimate, reading nothing else. A table without the column `estimated`

@@ -151,8 +151,8 @@ impl Trace {
         trace.sockets = SocketTables::read(tables)?;
         trace.delays = DelayTables::read(tables)?;
         trace.event_counts = tables.read()?;
-        trace.open_requests = tables.read_later()?;
-        trace.sampled_sends = tables.read_later()?;
+        trace.open_requests = tables.read()?;
+        trace.sampled_sends = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;

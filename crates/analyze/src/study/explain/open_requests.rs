@@ -143,7 +143,7 @@ impl KeptLoops {
         }
         let looks: Vec<LoopWaits> = all.iter().map(|thread| LoopWaits::of(trace, *thread, &spans)).collect();
         let at_work_ns: u64 = looks.iter().map(|waits| waits.at_work_ns).sum();
-        let kept_ns: u64 = looks.iter().map(|waits| waits.kept_ns).sum();
+        let kept_ns = looks.iter().map(|waits| waits.kept_ns).fold(0, u64::saturating_add);
         let is_kept = kept_ns > 0 && kept_ns as f64 >= OFTEN * asked_ns as f64;
         if !is_kept || at_work_ns as f64 > HARDLY * asked_ns as f64 {
             return;
@@ -193,7 +193,7 @@ impl LoopWaits {
             if is_of_event_loop(key.syscall()) && !is_internal(waited_for(trace, &key)) {
                 turns += usize::from(times.wait_ns > 0);
                 if within_ns as f64 >= MOSTLY * times.wait_ns as f64 && times.wait_ns > 0 {
-                    waits.kept_ns += times.wait_ns;
+                    waits.kept_ns = waits.kept_ns.saturating_add(times.wait_ns);
                     waits.rows.push(row);
                 }
             } else {
