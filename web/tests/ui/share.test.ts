@@ -79,7 +79,7 @@ describe.skipIf(skipped)('the menu Share', () => {
     await screen().press('Escape');
     await screen().page.getByLabel('Language').selectOption('ja');
     await menu().click();
-    expect(await entry('ダウンロード').count()).toBe(7);
+    expect(await entry('ダウンロード').count()).toBe(8);
   });
 });
 
