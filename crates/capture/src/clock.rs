@@ -1,7 +1,10 @@
 //! CLOCK_MONOTONIC, the clock of every record.
 #![allow(unsafe_code, reason = "system calls")]
 
+use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use foldhash::fast::FixedState;
 
 /// Nanoseconds on CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
@@ -68,6 +71,12 @@ pub fn thread_cpu_ns() -> u64 {
     // SAFETY: as above.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// An interval of this length on average, ns, a different one for each `turn`: whoever looks that often keeps no step with what a program does at
+/// an even pace.
+pub fn uneven(interval_ns: u64, turn: impl Hash) -> u64 {
+    interval_ns * 3 / 4 + FixedState::default().hash_one(turn) % (interval_ns / 2).max(1)
 }
 
 /// This process's own CPU time so far, ns.

@@ -197,7 +197,7 @@ impl Maker {
         });
         for is_incoming in [1, 0] {
             self.put::<OpenRequestsRecord>((kind::OPEN_REQUESTS, PROCESS, 2_000), |it| {
-                (it.is_incoming, it.family, it.port) = (is_incoming, 2, 80);
+                (it.is_incoming, it.port) = (is_incoming, 80);
                 (it.connections, it.open, it.requests) = (4, 2, 9);
             });
         }

@@ -26,16 +26,14 @@ records! {
         /// Of [`connection_flag`].
         flags: u8,
         /// 0.
-        reserved: u8,
-        /// AF_INET or AF_INET6.
-        family: u16,
+        reserved: [u8; 3],
         /// Port at this end.
         local_port: u16,
         /// Port at the other end.
         remote_port: u16,
         /// Segments with data that the asking end sent so far: requests, or parts of these.
         segments: u32,
-        /// Address of the other end: 4 or 16 bytes.
+        /// Address of the other end, in the form of IPv6.
         remote_address: [u8; 16],
         /// Segments with data that the other end, the one that is asked, sent so far: answers, or parts of these.
         answers: u32,
@@ -49,7 +47,7 @@ records! {
     OpenRequestsRecord = record_open_requests, 88 {
         /// `tid`: the process; `time_ns`: when it was looked at.
         h: RecordHeader,
-        /// Of connections made to it: 4 or 16 bytes; else 0.
+        /// Of connections made to it, in the form of IPv6; else 0.
         remote_address: [u8; 16],
         /// Connections.
         connections: u32,
@@ -59,14 +57,12 @@ records! {
         requests: u32,
         /// Answers, or parts of these, since the look before.
         answers: u32,
-        /// AF_INET or AF_INET6.
-        family: u16,
         /// The port at which they were accepted, or that of the address.
         port: u16,
         /// Whether they were accepted: others ask this process.
         is_incoming: u8,
         /// 0.
-        reserved: [u8; 3],
+        reserved: [u8; 5],
         /// When this end sent data since the look before, the last time on some of the connections; 0 = none.
         sent_ns: [u64; MOST_SENDS],
     }

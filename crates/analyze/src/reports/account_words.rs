@@ -5,7 +5,7 @@ use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::reports::cause_words::{brief, link_text};
-use crate::reports::open_requests::told;
+use crate::reports::open_requests::busiest_servers;
 use crate::sentences::{def, say};
 use crate::study::explain::{Account, Explanation};
 
@@ -61,7 +61,7 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose
         );
         notes.push(sentence.into());
     }
-    notes.extend(told(fold, explanation).map(Prose::from));
+    notes.extend(busiest_servers(fold, explanation).into_iter().map(Prose::from));
     let on_path = on_path(explanation);
     if !on_path.is_empty() {
         let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));

@@ -96,7 +96,8 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    let text = Prose::from(sentence).and(called_by(fold, root)).and(slept_within(fold, explanation, root));
+    let text = Prose::from(sentence).and(request_words::extent(fold, root)).and(called_by(fold, root));
+    let text = text.and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 

@@ -1,7 +1,7 @@
 //! Requests over TCP that waited for their answers: how many at once, how long each, by process and connection. From looks at the connections.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::ProcessId;
 use dwell_view::{Row, Sentence, Value, View, Word};
@@ -30,17 +30,17 @@ columns! {
         "最大の応答待ち", "同時に応答を待っていた要求の最大。";
     plain "connections", "Connections", "The most connections at once over which anything was asked.",
         "接続", "要求に使われた接続の最大数。";
-    plain "requests", "Requests", "Segments with data that the asking ends sent: requests, or parts of these.",
-        "要求", "要求する側が送ったデータのセグメントの数。";
+    plain "requests", "Requests", "Answered requests: the smaller one of the numbers of segments with data that both ends sent.",
+        "要求", "応答のあった要求。両側が送ったデータのセグメントの数の小さい方です。";
     plain "each_ns", "Time of Each", "How long each waited: open requests times the time, over the answered ones. Too short where both requests and answers have several segments.",
         "各要求の時間", "各要求が待った時間。応答待ちの数と時間の積を要求の数で割ったもの。";
 }
 
-/// Servers of which the summary tells how long requests wait.
-const TOLD: usize = 2;
-/// Requests to a port from which on it does, and time each of them waits at least, and at most where nothing tells that requests are kept, ns: else
-/// a client's last word may be no request.
-const SOME: u64 = 20;
+/// Servers of which the summary says how long requests wait.
+const SERVERS: usize = 2;
+/// Answered requests from which on it does, and the time that each of them waits: at least, and at most where no cause is that requests wait, ns. A
+/// client's last word may be an acknowledgement.
+const ENOUGH_REQUESTS: u64 = 20;
 const LONG_NS: u64 = 100_000;
 const MOST_NS: u64 = 50_000_000;
 
@@ -77,10 +77,10 @@ pub fn open_requests(fold: &Fold<'_>) -> View {
     View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
-/// What the summary says of the servers that are asked most.
-pub fn told(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> impl Iterator<Item = Sentence> {
+/// What the summary says of the servers in which most requests wait.
+pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Sentence> {
     let seconds = fold.windows.length_ns() as f64 / 1e9;
-    let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= SOME);
+    let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= ENOUGH_REQUESTS);
     let most_ns = if explanation.keeps_requests() { u64::MAX } else { MOST_NS };
     let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=most_ns).contains(ns))?, it)));
     let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
@@ -93,13 +93,17 @@ pub fn told(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> impl Iterator
             open = Word::Real(it.open, 1),
         )
     };
-    servers.take(TOLD).map(sentence).collect::<Vec<_>>().into_iter()
+    servers.take(SERVERS).map(sentence).collect()
 }
 
 fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
     let table = &fold.trace.open_requests;
+    let filtered = fold.query.is_filtered().then(|| filtered_processes(fold));
     let mut all: BTreeMap<(ProcessId, bool, &str), Looks> = BTreeMap::new();
     for row in 0..table.time_ns.len() {
+        if filtered.as_ref().is_some_and(|processes| !processes.contains(&table.process[row])) {
+            continue;
+        }
         let looks = all.entry((table.process[row], !table.is_incoming[row], &table.endpoint[row])).or_default();
         looks.open.0.push((table.time_ns[row], table.open[row]));
         if fold.windows.contains(table.time_ns[row]) {
@@ -112,7 +116,7 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
     let whole_ns = fold.windows.length_ns() as f64;
     let requests = all.into_iter().map(|((process, is_outgoing, endpoint), looks)| {
         let open = looks.open.mean(spans);
-        // Either may come in several segments; what nobody answers is no request.
+        // Either may come in several segments, and what nobody answers does not count.
         let requests = looks.requests.min(looks.answers);
         let each_ns = (requests > 0).then(|| (open * whole_ns / requests as f64) as u64);
         let connections = looks.connections;
@@ -123,6 +127,12 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
     requests.sort_by(|one, other| other.open.total_cmp(&one.open));
     requests.sort_by_key(|it| Reverse(it.is_incoming));
     requests
+}
+
+/// Processes with a thread of which the filters let anything through.
+fn filtered_processes(fold: &Fold<'_>) -> BTreeSet<ProcessId> {
+    let threads = fold.selected().filter_map(|(_, site, _)| site.key.thread.get());
+    threads.filter_map(|thread| fold.trace.threads.process.get(thread).copied()).collect()
 }
 
 fn cells(fold: &Fold<'_>, it: &Requests<'_>) -> Vec<Value> {
@@ -147,6 +157,7 @@ mod tests {
     use dwell_store::tables::OpenRequestRow;
 
     use super::*;
+    use crate::question::filter::{Filter, FilterKey};
     use crate::question::query::Query;
     use crate::test_support::trace_dsl::{CELL, trace};
 
@@ -185,5 +196,11 @@ mod tests {
         assert_eq!(whole[1], ("TCP 10.0.0.1:5432".into(), 1.5, 2, 2, Some(30 * CELL / 10)));
         let late = of(&Query { range: Some((10 * CELL, 20 * CELL)), ..Query::default() });
         assert_eq!(late[1], ("TCP 10.0.0.1:5432".into(), 1.0, 1, 1, None), "none came then");
+        let by_thread = |name: &str| {
+            let filter = Filter { key: FilterKey::Thread, value: name.into() };
+            of(&Query { filters: vec![filter], ..Query::default() })
+        };
+        assert_eq!(by_thread("a"), whole);
+        assert!(by_thread("nobody").is_empty());
     }
 }

@@ -1,73 +1,45 @@
 //! Loops of events that requests wait for, in words: how many wait, whom the loop asks meanwhile, and what to do.
 
-use dwell_view::{Sentence, Word};
+use dwell_view::{Sentence, SentenceDef, Word};
 
-use crate::sentences::say;
-use crate::study::explain::{AskedEndpoint, Explanation, OpenRequests, RootCause};
+use crate::engine::fold::Fold;
+use crate::sentences::{def, say};
+use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, RootCause};
 
 /// What keeps the loop.
 pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    let (who, place) = (explanation.names.role(root.cause.role), root.place());
-    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
-    let asked = |requests: &OpenRequests| Word::Real(requests.asked, 1);
-    let each = |requests: &OpenRequests| Word::Ns(requests.each_ns);
-    match explanation.open_requests(root.cause.role) {
-        Some(requests @ OpenRequests { asks: Some(asks), .. }) => {
-            let (endpoint, mean) = (asks.endpoint.as_str(), Word::Real(asks.asked, 1));
-            let (asked, connections) = (asked(requests), u64::from(asks.connections));
-            if asks.connections == 1 {
-                say!(
-                    CAUSE_REQUESTS_OVER_ONE,
-                    who = who,
-                    place = place,
-                    asked = asked,
-                    each = each(requests),
-                    endpoint = endpoint,
-                    wait = wait,
-                    wall = wall
-                )
-            } else if asks.is_limit {
-                say!(
-                    CAUSE_REQUESTS_LIMITED,
-                    who = who,
-                    place = place,
-                    asked = asked,
-                    each = each(requests),
-                    connections = connections,
-                    endpoint = endpoint,
-                    others = asks.others as u64,
-                    wait = wait,
-                    wall = wall
-                )
-            } else {
-                say!(
-                    CAUSE_REQUESTS_FOR_OTHER,
-                    who = who,
-                    place = place,
-                    asked = asked,
-                    each = each(requests),
-                    mean = mean,
-                    endpoint = endpoint,
-                    others = asks.others as u64,
-                    wait = wait,
-                    wall = wall
-                )
-            }
-        }
-        Some(requests) => {
-            let asked = asked(requests);
-            say!(
-                CAUSE_REQUESTS_FOR_TIMER,
-                who = who,
-                place = place,
-                asked = asked,
-                each = each(requests),
-                wait = wait,
-                wall = wall
-            )
-        }
-        None => say!(CAUSE_LOOP_TIMER, who = who, place = place, wait = wait, wall = wall),
+    let mut values = vec![
+        ("who", explanation.names.role(root.cause.role).into()),
+        ("place", root.place().into()),
+        ("wait", Word::Ns(root.wait_ns)),
+        ("wall", Word::Ns(root.wall_ns)),
+    ];
+    let Some(LoopRequests { asked, each_ns, asks }) = explanation.open_requests(root.cause.role) else {
+        return Sentence::new(&def::CAUSE_LOOP_TIMER, values);
+    };
+    values.extend([("asked", Word::Real(*asked, 1)), ("each", Word::Ns(*each_ns))]);
+    let Some(asks) = asks else { return Sentence::new(&def::CAUSE_REQUESTS_FOR_TIMER, values) };
+    let (def, of_endpoint) = of_endpoint(asks);
+    values.push(("endpoint", asks.endpoint.as_str().into()));
+    values.extend(of_endpoint);
+    Sentence::new(def, values)
+}
+
+/// The sentence about whom the loop asks, and its values.
+fn of_endpoint(asks: &AskedEndpoint) -> (&'static SentenceDef, Vec<(&'static str, Word)>) {
+    let others = ("others", asks.others.into());
+    if asks.connections == 1 {
+        (&def::CAUSE_REQUESTS_OVER_ONE, Vec::new())
+    } else if asks.is_limit {
+        (&def::CAUSE_REQUESTS_LIMITED, vec![others, ("connections", asks.connections.into())])
+    } else {
+        (&def::CAUSE_REQUESTS_FOR_OTHER, vec![others, ("mean", Word::Real(asks.asked, 1))])
     }
+}
+
+/// Of which time its numbers of requests are, where only a part of the recording is asked for: the looks are too few for that.
+pub fn extent(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
+    (root.cause.kind == CauseKind::OpenRequests && fold.query.is_cut()).then(|| say!(REQUESTS_OF_ALL))
 }
 
 /// What to do about it.

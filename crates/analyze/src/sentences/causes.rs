@@ -29,6 +29,8 @@ sentence_table! {
     CAUSE_REQUESTS_FOR_TIMER = "cause-requests-for-timer",
         "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    REQUESTS_OF_ALL = "requests-of-all", "How many requests waited, and how long each, is of the whole recording.",
+        "待っていた要求の数とそれぞれの時間は、記録全体のものです。";
     CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",

@@ -1,15 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * Which end of a connection of TCP asks, and whether it waits for an answer.
+ * A connection: its two ends, which of them asks, and whether it waits for an answer.
  */
 #ifndef DWELL_CONNECTION_BPF_H
 #define DWELL_CONNECTION_BPF_H
 
-#include "vmlinux.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
+#include "thread.bpf.h"
 
-#define NSEC_PER_USEC 1000
+#define TCP_ESTABLISHED 1
+#define NSEC_PER_USEC   1000
+
+/* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
+ * name them alike. */
+struct ends {
+	u64 local[2];
+	u64 remote[2];
+	u16 local_port;
+	u16 remote_port;
+	u32 reserved;
+};
+
+static __always_inline void read_ends(struct ends *ends, struct sock *sk)
+{
+	u32 *local = (u32 *)ends->local, *remote = (u32 *)ends->remote;
+
+	ends->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	ends->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6 &&
+	    bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
+		BPF_CORE_READ_INTO((struct in6_addr *)local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO((struct in6_addr *)remote, sk, __sk_common.skc_v6_daddr);
+		return;
+	}
+	local[2] = remote[2] = __builtin_bswap32(0xffff);
+	local[3] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+	remote[3] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+}
+
+/* The socket behind an open file of a profiled thread, NULL when the file is no socket. */
+static __always_inline struct sock *open_socket(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct socket *socket;
+
+	if (!task || !file || !recorded(task))
+		return NULL;
+	socket = bpf_sock_from_file(file);
+	return socket ? socket->sk : NULL;
+}
 
 /* Whether it is the accepted end of a connection of TCP: that has the port of the socket which listens. The kernel chose the other end's,
  * and marks it so (__inet_hash_connect in net/ipv4/inet_hashtables.c). */

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* How each connection of TCP of profiled processes stands at one instant: run by user space now and then, without a hook anywhere. */
 #include "connection.bpf.h"
-#include "ids.bpf.h"
-#include "thread.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-#define AF_INET         2
-#define AF_INET6        10
-#define TCP_ESTABLISHED 1
 
 static __always_inline bool is_established(struct sock *sk)
 {
@@ -18,34 +12,18 @@ static __always_inline bool is_established(struct sock *sk)
 	       BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_ESTABLISHED;
 }
 
-static __always_inline void read_connection(struct connection_state *connection, struct sock *sk)
-{
-	connection->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	connection->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	connection->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	if (connection->family == AF_INET)
-		BPF_CORE_READ_INTO((u32 *)connection->remote_address, sk, __sk_common.skc_daddr);
-	else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
-		BPF_CORE_READ_INTO((struct in6_addr *)connection->remote_address, sk, __sk_common.skc_v6_daddr);
-}
-
 SEC("iter/task_file")
 int open_requests(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct file *file = ctx->file;
 	struct connection_state connection = {};
-	struct socket *socket;
+	struct sock *sk = open_socket(ctx);
+	struct ends ends = {};
 	struct tcp_sock *tcp;
-	struct sock *sk;
 	u32 received, sent;
 	bool accepted;
 
-	if (!task || !file || !recorded(task))
-		return 0;
-	socket = bpf_sock_from_file(file);
-	sk = socket ? socket->sk : NULL;
-	if (!sk || !is_established(sk))
+	if (!sk || !task || !is_established(sk))
 		return 0;
 	tcp = (struct tcp_sock *)sk;
 	accepted = is_accepted(sk);
@@ -62,7 +40,10 @@ int open_requests(struct bpf_iter__task_file *ctx)
 	connection.flags = accepted ? CONNECTION_ACCEPTED : 0;
 	if (other_end_sent_last(tcp) == accepted)
 		connection.flags |= CONNECTION_IS_ASKED;
-	read_connection(&connection, sk);
+	read_ends(&ends, sk);
+	connection.local_port = ends.local_port;
+	connection.remote_port = ends.remote_port;
+	__builtin_memcpy(connection.remote_address, ends.remote, sizeof(ends.remote));
 	bpf_seq_write(ctx->meta->seq, &connection, sizeof(connection));
 	return 0;
 }

@@ -5,48 +5,21 @@
 #ifndef DWELL_SOCKET_STATE_BPF_H
 #define DWELL_SOCKET_STATE_BPF_H
 
+#include "connection.bpf.h"
 #include "object.bpf.h"
 #include "socket_entry.bpf.h"
 
-#define TCP_ESTABLISHED 1
-#define TCP_SYN_SENT    2
-#define TCP_CLOSE       7
-#define TCP_NAGLE_OFF   1
-#define TCP_NAGLE_CORK  2
-#define ACK_SCHEDULED   1 /* enum inet_csk_ack_state_t */
-#define EAGAIN          11
-#define MSG_PEEK        2
+#define TCP_SYN_SENT   2
+#define TCP_CLOSE      7
+#define TCP_NAGLE_OFF  1
+#define TCP_NAGLE_CORK 2
+#define ACK_SCHEDULED  1 /* enum inet_csk_ack_state_t */
+#define EAGAIN         11
+#define MSG_PEEK       2
 
 static __always_inline u64 cookie_of(struct sock *sk)
 {
 	return FIELD(sk, __sk_common.skc_cookie.counter);
-}
-
-/* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
- * name them alike. */
-struct ends {
-	u64 local[2];
-	u64 remote[2];
-	u16 local_port;
-	u16 remote_port;
-	u32 reserved;
-};
-
-static __always_inline void read_ends(struct ends *ends, struct sock *sk)
-{
-	u32 *local = (u32 *)ends->local, *remote = (u32 *)ends->remote;
-
-	ends->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	ends->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6 &&
-	    bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
-		BPF_CORE_READ_INTO((struct in6_addr *)local, sk, __sk_common.skc_v6_rcv_saddr);
-		BPF_CORE_READ_INTO((struct in6_addr *)remote, sk, __sk_common.skc_v6_daddr);
-		return;
-	}
-	local[2] = remote[2] = __builtin_bswap32(0xffff);
-	local[3] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-	remote[3] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
 }
 
 static __always_inline u64 hash_ends(const u64 *near, u16 near_port, const u64 *far, u16 far_port)

@@ -340,19 +340,6 @@ int BPF_PROG(on_retransmit, struct sock *sk)
 	return 0;
 }
 
-/* The socket behind an open file of a profiled thread, NULL when the file is no socket. */
-static __always_inline struct sock *open_socket(struct bpf_iter__task_file *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct file *file = ctx->file;
-	struct socket *socket;
-
-	if (!task || !file || !recorded(task))
-		return NULL;
-	socket = bpf_sock_from_file(file);
-	return socket ? socket->sk : NULL;
-}
-
 /* Run by user space when processes are attached to: the sockets that they have open. */
 SEC("iter/task_file")
 int seed_sockets(struct bpf_iter__task_file *ctx)

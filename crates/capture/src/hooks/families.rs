@@ -40,7 +40,7 @@ use crate::stacks::unwinding::Unwinding;
 use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
-use crate::topics::open_requests::OpenRequestLooks;
+use crate::topics::open_requests::ConnectionLookState;
 use crate::topics::sockets::Sockets;
 use crate::topics::task_probes::{self, FoundProbes, Pinned};
 
@@ -74,7 +74,7 @@ pub struct Hooks {
     /// Hits of probes that did not meet their conditions, a map for each family of them.
     pub(super) rejections: Vec<MapHandle>,
     pub(super) goroutines: Option<(Object, GoroutineProbes)>,
-    pub(super) open_requests: OpenRequestLooks,
+    pub(super) open_requests: ConnectionLookState,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
@@ -138,7 +138,7 @@ impl Hooks {
             event_counts: None,
             rejections: Vec::new(),
             goroutines: None,
-            open_requests: OpenRequestLooks::Ahead,
+            open_requests: ConnectionLookState::Unattached,
             urgency,
             delays: DelayFacts::default(),
             notices: Vec::new(),

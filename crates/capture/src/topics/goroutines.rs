@@ -19,7 +19,7 @@ use dwell_store::raw::wire::{
 use foldhash::fast::FixedState;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::clock::{monotonic_ns, thread_cpu_ns, uneven};
 use crate::options::FiberMode;
 use crate::programs::memory::ProcessMemory;
 
@@ -251,9 +251,7 @@ impl GoProcess {
         // The first one reads what later ones find unchanged.
         let share = if is_first { FIRST_COST_SHARE } else { COST_SHARE };
         let interval_ns = (cost_ns * share).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
-        // Uneven, so that it keeps no step with what the program does at an even pace.
-        let jitter_ns = FixedState::default().hash_one((self.passes, now_ns)) % (interval_ns / 2);
-        self.next_ns = now_ns + interval_ns * 3 / 4 + jitter_ns;
+        self.next_ns = now_ns + uneven(interval_ns, (self.passes, now_ns));
         Some(pass)
     }
 

@@ -2,15 +2,13 @@
 //! of events waits for is not seen otherwise: it has many things to wait for at once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasher;
 
 use bytemuck::{Zeroable, pod_read_unaligned};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{ConnectionState, MOST_SENDS, OpenRequestsRecord, RecordHeader, connection_flag, kind};
-use foldhash::fast::FixedState;
 use libbpf_rs::{Link, Object};
 
-use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::clock::{monotonic_ns, thread_cpu_ns, uneven};
 use crate::error::{Error, Result};
 use crate::kernel::walk;
 
@@ -26,7 +24,6 @@ const MOST_GROUPS: usize = 64;
 struct Group {
     tgid: u32,
     is_incoming: bool,
-    family: u16,
     port: u16,
     remote_address: [u8; 16],
 }
@@ -61,14 +58,14 @@ impl Counts {
     }
 }
 
-/// Connections of which it is known how much was asked over them.
+/// Connections whose segments are remembered until the next look.
 const MOST_CONNECTIONS: usize = 1 << 16;
 
 /// What tells a connection from the others: process, ports, address.
 type ConnectionKey = (u32, u16, u16, [u8; 16]);
 
 /// Looks at the connections of profiled processes now and then.
-pub struct OpenRequests {
+pub struct ConnectionLooks {
     link: Link,
     /// Holds the program.
     _object: Object,
@@ -81,17 +78,17 @@ pub struct OpenRequests {
     segments: HashMap<ConnectionKey, (u32, u32)>,
 }
 
-/// Where the looks stand.
-pub enum OpenRequestLooks {
-    /// None was made.
-    Ahead,
+/// Whether looks are made.
+pub enum ConnectionLookState {
+    /// Their program is not attached yet.
+    Unattached,
     /// They are made.
-    On(Box<OpenRequests>),
+    Active(Box<ConnectionLooks>),
     /// This kernel does not let them be made.
-    Off,
+    Unsupported,
 }
 
-impl OpenRequests {
+impl ConnectionLooks {
     /// A reader by the loaded program.
     pub fn new(object: Object) -> Result<Self> {
         let attached = object.progs_mut().next().map(|program| program.attach());
@@ -124,9 +121,7 @@ impl OpenRequests {
         self.write(groups, trace, began_ns);
         self.looks += 1;
         let interval_ns = INTERVAL_NS.max(COST_SHARE * thread_cpu_ns().saturating_sub(began_cpu_ns));
-        // Uneven, so that it keeps no step with what the program does at an even pace.
-        let jitter_ns = FixedState::default().hash_one((self.looks, began_ns)) % (interval_ns / 2);
-        self.next_ns = began_ns + interval_ns * 3 / 4 + jitter_ns;
+        self.next_ns = began_ns + uneven(interval_ns, (self.looks, began_ns));
         Ok(())
     }
 
@@ -158,7 +153,7 @@ fn grouped(
             true => (connection.local_port, [0; 16]),
             false => (connection.remote_port, connection.remote_address),
         };
-        let group = Group { tgid: connection.tgid, is_incoming, family: connection.family, port, remote_address };
+        let group = Group { tgid: connection.tgid, is_incoming, port, remote_address };
         if groups.len() < MOST_GROUPS || groups.contains_key(&group) {
             let counts = groups.entry(group).or_default();
             counts.connections += 1;
@@ -172,7 +167,7 @@ fn grouped(
 }
 
 fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
-    let Group { tgid, is_incoming, family, port, remote_address } = *group;
+    let Group { tgid, is_incoming, port, remote_address } = *group;
     let h = RecordHeader { kind: kind::OPEN_REQUESTS, size: 0, tid: tgid, time_ns };
     let Counts { connections, open, requests, answers, sent_ns } = counts;
     OpenRequestsRecord {
@@ -183,7 +178,6 @@ fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
         requests,
         answers,
         sent_ns,
-        family,
         port,
         is_incoming: u8::from(is_incoming),
         ..OpenRequestsRecord::zeroed()
@@ -199,7 +193,6 @@ mod tests {
         let accepted = |remote_port, asked: bool| ConnectionState {
             tgid: 7,
             flags: connection_flag::ACCEPTED | if asked { connection_flag::IS_ASKED } else { 0 },
-            family: 2,
             local_port: 80,
             remote_port,
             segments: 5,

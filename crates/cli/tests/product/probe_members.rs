@@ -10,7 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, needs_program, needs_recording, number, run_dwell, text};
+use crate::recording::{Recording, needs_program, needs_recording, number, text};
+use crate::value_probes::refuses;
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -207,17 +208,4 @@ fn bad_input() -> Result<()> {
     refuses(&with, "r=uprobe:process_request(id) if id > 256", "no value can be 256", "256", "from 0 to 255")?;
     let without = program(folder.path(), &["-O1"])?;
     refuses(&without, "r=uprobe:process_request(req)", "has no debug information", "req)", "compile it with -g")
-}
-
-fn refuses(program: &str, probe: &str, error: &str, pointed: &str, hint: &str) -> Result<()> {
-    let output = run_dwell(&["collect", "threading", "--probe", probe, "--", program])?;
-    ensure!(!output.status.success(), "{probe} was taken");
-    ensure!(output.stderr.contains(error), "{probe}: {}", output.stderr);
-    let hinted = output.stderr.lines().any(|line| line.starts_with("hint: ") && line.contains(hint));
-    ensure!(hinted, "{probe}: {}", output.stderr);
-    let lines: Vec<&str> = output.stderr.lines().collect();
-    let caret = lines.iter().position(|line| line.trim() == "^");
-    let under = caret.and_then(|at| lines[at - 1].get(lines[at].len() - 1..));
-    ensure!(under.is_some_and(|under| under.starts_with(pointed)), "{probe}: {}", output.stderr);
-    Ok(())
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, needs_program, needs_recording, number, run_dwell, text};
+use crate::recording::{Recording, needs_program, needs_recording, number, text};
+use crate::value_probes::refuses;
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -115,14 +116,7 @@ fn bad_input() -> Result<()> {
         ),
         ("r=tracepoint:sched", "the probe has no place", "sched", "tracepoint:GROUP:EVENT"),
     ] {
-        let output = run_dwell(&["collect", "threading", "--probe", probe, "--", &program])?;
-        ensure!(!output.status.success() && output.stderr.contains(error), "{probe}: {}", output.stderr);
-        let hinted = output.stderr.lines().any(|line| line.starts_with("hint: ") && line.contains(hint));
-        ensure!(hinted, "{probe}: {}", output.stderr);
-        let lines: Vec<&str> = output.stderr.lines().collect();
-        let caret = lines.iter().position(|line| line.trim() == "^");
-        let under = caret.and_then(|at| lines[at - 1].get(lines[at].len() - 1..));
-        ensure!(under.is_some_and(|under| under.starts_with(pointed)), "{probe}: {}", output.stderr);
+        refuses(&program, probe, error, pointed, hint)?;
     }
     Ok(())
 }

@@ -223,15 +223,21 @@ fn bad_input() -> Result<()> {
         ("r=uprobe:process_request(id=arg0:u8) if id == 256", "no value can be 256", "256", "from 0 to 255"),
         ("r=usdt:app:start(id=arg0:u32)", "no USDT probe app:start", "app:start(", "uprobe"),
     ] {
-        let output = run_dwell(&["collect", "threading", "--probe", probe, "--", &program])?;
-        ensure!(!output.status.success(), "{probe} was taken");
-        ensure!(output.stderr.contains(error) && !output.stdout.contains("ran"), "{probe}: {}", output.stderr);
-        let hinted = output.stderr.lines().any(|line| line.starts_with("hint: ") && line.contains(hint));
-        ensure!(hinted, "{probe}: {}", output.stderr);
-        let lines: Vec<&str> = output.stderr.lines().collect();
-        let caret = lines.iter().position(|line| line.trim() == "^");
-        let under = caret.and_then(|at| lines[at - 1].get(lines[at].len() - 1..));
-        ensure!(under.is_some_and(|under| under.starts_with(pointed)), "{probe}: {}", output.stderr);
+        refuses(&program, probe, error, pointed, hint)?;
     }
+    Ok(())
+}
+
+/// That a probe is refused with this error before the program runs: a caret is under `pointed`, and a hint says `hint`.
+pub fn refuses(program: &str, probe: &str, error: &str, pointed: &str, hint: &str) -> Result<()> {
+    let output = run_dwell(&["collect", "threading", "--probe", probe, "--", program])?;
+    ensure!(!output.status.success(), "{probe} was taken");
+    ensure!(output.stderr.contains(error) && !output.stdout.contains("ran"), "{probe}: {}", output.stderr);
+    let hinted = output.stderr.lines().any(|line| line.starts_with("hint: ") && line.contains(hint));
+    ensure!(hinted, "{probe}: {}", output.stderr);
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    let caret = lines.iter().position(|line| line.trim() == "^");
+    let under = caret.and_then(|at| lines[at - 1].get(lines[at].len() - 1..));
+    ensure!(under.is_some_and(|under| under.starts_with(pointed)), "{probe}: {}", output.stderr);
     Ok(())
 }

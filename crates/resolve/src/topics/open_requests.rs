@@ -1,7 +1,7 @@
 //! Requests that wait for their answers, as they were looked at: a row for each look at a process's connections of one kind, and when it
 //! sent something.
 
-use dwell_store::raw::wire::OpenRequestsRecord;
+use dwell_store::raw::wire::{AF_INET6, OpenRequestsRecord};
 use dwell_store::tables::{OpenRequestRow, OpenRequests, SampledSendRow, SampledSends};
 
 use crate::objects::socket_address;
@@ -17,7 +17,7 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> (OpenRequests
         let is_incoming = record.is_incoming != 0;
         let endpoint = match is_incoming {
             true => format!("TCP :{}", record.port),
-            false => format!("TCP {}", socket_address(record.family, &record.remote_address, record.port)),
+            false => format!("TCP {}", socket_address(AF_INET6, &record.remote_address, record.port)),
         };
         let (sent_ns, connections, open) = (record.sent_ns, record.connections, record.open.min(record.connections));
         for sent_ns in sent_ns.into_iter().filter(|sent_ns| *sent_ns > 0 && *sent_ns <= record.h.time_ns) {

@@ -87,7 +87,7 @@ use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
-pub use self::open_requests::{AskedEndpoint, OpenRequests};
+pub use self::open_requests::{AskedEndpoint, LoopRequests};
 pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
@@ -143,7 +143,7 @@ pub struct Explanation<'f, 't> {
     /// Roles that are asked from outside the recording, or work for these.
     serving: HashSet<RoleId>,
     /// What keeps the loops of a role that requests wait for.
-    open_requests: HashMap<RoleId, OpenRequests>,
+    open_requests: HashMap<RoleId, LoopRequests>,
     /// Who usually ends waits of a role for what has a label.
     expected: HashMap<(RoleId, u32), RoleId>,
 }
@@ -243,8 +243,8 @@ fn open_requests(
     classes: &Classes<'_, '_>,
     role_of: &dyn Fn(usize) -> RoleId,
     threads: usize,
-) -> HashMap<RoleId, OpenRequests> {
-    let mut of_role: HashMap<RoleId, OpenRequests> = HashMap::new();
+) -> HashMap<RoleId, LoopRequests> {
+    let mut of_role: HashMap<RoleId, LoopRequests> = HashMap::new();
     for thread in 0..threads {
         let Some(requests) = classes.kept_loops().of_thread(thread) else { continue };
         let known = of_role.entry(role_of(thread)).or_insert_with(|| requests.clone());
@@ -409,7 +409,7 @@ impl Explanation<'_, '_> {
     }
 
     /// What keeps the loops of a role that requests wait for.
-    pub fn open_requests(&self, role: RoleId) -> Option<&OpenRequests> {
+    pub fn open_requests(&self, role: RoleId) -> Option<&LoopRequests> {
         self.open_requests.get(&role)
     }
 

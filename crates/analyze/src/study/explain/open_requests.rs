@@ -20,11 +20,12 @@ const MOSTLY: f64 = 0.5;
 const HARDLY: f64 = 0.2;
 /// Waits that make a thread one that serves.
 const TURNS: usize = 3;
-/// Requests that must wait for the answers of those whom it asks, on average; and part of what it sends that it must send at times of its
-/// own, for these to be what keeps it.
-const ENOUGH: f64 = 0.5;
-/// How many more requests must wait than there are connections over which their process asks, for that to be a limit, and how many of these
-/// must wait for an answer: what comes in parts is no answer that is awaited, though nothing else can be asked.
+/// Requests of its own that must wait for answers, on average, for these to be what keeps it.
+const LEAST_ASKED: f64 = 0.5;
+/// Part of what it sends that it must send at times of its own, for these to be what keeps it.
+const MOSTLY_BY_TIMERS: f64 = 0.5;
+/// How many more requests must wait than there are connections over which their process asks, for that to be a limit, and on what part of
+/// these a request must wait: while an answer comes in parts none does, and nothing else can be asked.
 const MORE: f64 = 1.0;
 const IN_USE: f64 = 0.3;
 /// Connections beyond which no limit is told: so many are no small pool.
@@ -43,7 +44,7 @@ const ANSWERED: f64 = 0.1;
 
 /// What keeps a loop of events from answering.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OpenRequests {
+pub struct LoopRequests {
     /// Requests to its process that waited for an answer at once, on average while any did.
     pub asked: f64,
     /// How long each of them waited, ns, by how many came.
@@ -71,7 +72,7 @@ pub struct AskedEndpoint {
 #[derive(Default)]
 pub struct KeptLoops {
     rows: HashSet<usize>,
-    of_thread: HashMap<usize, OpenRequests>,
+    of_thread: HashMap<usize, LoopRequests>,
 }
 
 /// The connections of a process, as they were looked at.
@@ -124,7 +125,7 @@ impl KeptLoops {
     }
 
     /// What keeps the loop of a thread.
-    pub fn of_thread(&self, thread: usize) -> Option<&OpenRequests> {
+    pub fn of_thread(&self, thread: usize) -> Option<&LoopRequests> {
         self.of_thread.get(&thread)
     }
 
@@ -156,14 +157,14 @@ impl KeptLoops {
         let share = |is_meant: &dyn Fn(bool, &str) -> bool| share_after_timers(trace, process, &all, is_meant);
         let asks = asks(connections, &asked, &spans).filter(|asks| {
             let after_timers = share(&|is_incoming, endpoint| !is_incoming && endpoint == asks.endpoint);
-            after_timers.is_none_or(|share| share < ENOUGH)
+            after_timers.is_none_or(|share| share < MOSTLY_BY_TIMERS)
         });
         let own = || [true, false].map(|side| share(&|is_incoming, _| is_incoming == side)).into_iter().flatten();
         let is_soon = asks.as_ref().is_some_and(|asks| !asks.is_limit) && each_ns < SOON_BY_OTHERS_NS;
-        if is_soon || asks.is_none() && (own().all(|share| share < ENOUGH) || each_ns > LONG_TIMER_NS) {
+        if is_soon || asks.is_none() && (own().all(|share| share < MOSTLY_BY_TIMERS) || each_ns > LONG_TIMER_NS) {
             return;
         }
-        let requests = OpenRequests { asked: asked.mean(&spans), each_ns: each_ns as u64, asks };
+        let requests = LoopRequests { asked: asked.mean(&spans), each_ns: each_ns as u64, asks };
         for (thread, waits) in all.into_iter().zip(looks).filter(|(_, waits)| !waits.rows.is_empty()) {
             self.rows.extend(waits.rows);
             self.of_thread.insert(thread, requests.clone());
@@ -225,7 +226,7 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     let (open, made) = (sum(&connections.outgoing), sum(&connections.made));
     let (endpoint, steps) = answered.iter().copied().max_by(|one, other| mean(one).total_cmp(&mean(other)))?;
     let (most, mean, connections) = (steps.mean(spans), open.mean(spans), made.most(spans));
-    if mean < ENOUGH {
+    if mean < LEAST_ASKED {
         return None;
     }
     let is_much = |(_, steps): &&(&&str, &StepFunction)| steps.mean(spans) >= AS_WELL * most;

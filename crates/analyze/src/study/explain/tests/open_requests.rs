@@ -7,7 +7,7 @@ use dwell_store::tables::{OpenRequestRow, SampledSendRow};
 use super::causes;
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
-use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, OpenRequests, explain};
+use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, explain};
 use crate::test_support::trace_dsl::{CELL, trace};
 
 /// A look at connections: requests that wait, of so many connections, and how many came since the look before.
@@ -52,7 +52,7 @@ fn looked_at(picture: &str, ended_by: (Outcome, WakerKind), looks: &[Look]) -> T
 }
 
 /// The causes, and what keeps the loop of the first thread.
-fn told(trace: &Trace) -> (Vec<(CauseKind, String, u64)>, Option<OpenRequests>) {
+fn told(trace: &Trace) -> (Vec<(CauseKind, String, u64)>, Option<LoopRequests>) {
     let query = Query::default();
     let fold = Fold::new(trace, &query).unwrap();
     let explanation: Explanation<'_, '_> = explain(&fold);
