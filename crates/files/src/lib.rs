@@ -2,6 +2,7 @@
 //! Opening a pipe waits for its other end, opening a device may do anything, and a file of a few bytes on the disk
 //! can say that it has a section of many GB.
 
+mod debug_files;
 mod folder;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, SeekFrom, f
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 
+pub use debug_files::{DEBUG_FOLDERS, checksum_of, debug_file_candidates, debug_link, has_debug_info};
 pub use folder::Folder;
 
 /// What a string takes beside its text, of which [`ReadCache`] keeps some KiB at most.

@@ -1,42 +1,34 @@
-//! The file that holds another's symbols and debug information: by build id, or by the file's own link, as gdb looks for it.
+//! The file that holds another's symbols and debug information.
 
 use std::path::{Path, PathBuf};
 
+use dwell_files::{DEBUG_FOLDERS, checksum_of, debug_file_candidates, debug_link};
 use object::Object as _;
 
 use crate::elf::{Data, Elf};
 
 /// The separate file of `elf`, which lies at `path`.
 pub(crate) fn separate_file(path: &Path, elf: &Elf<'_>) -> Option<PathBuf> {
-    candidates(path, elf).into_iter().find(|file| is_of(file, elf))
+    let build_id = build_id(elf).unwrap_or_default();
+    let link = debug_link(&elf.file);
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = link.as_ref().map(|(name, _)| name.as_str());
+    let candidates = debug_file_candidates(&DEBUG_FOLDERS.map(PathBuf::from), &path, &build_id, name);
+    // The same build, or where that has no id, the checksum of its link.
+    let is_of = |file: &PathBuf| match build_id.is_empty() {
+        false => has_build_id(file, &build_id),
+        true => link.as_ref().is_some_and(|(_, checksum)| checksum_of(file) == Some(*checksum)),
+    };
+    candidates.into_iter().find(is_of)
 }
 
-/// Whether `file` is of `elf`: the same build, or where that has no id, the checksum of its link.
-fn is_of(file: &Path, elf: &Elf<'_>) -> bool {
+/// In hexadecimal.
+fn build_id(elf: &Elf<'_>) -> Option<String> {
+    let id = elf.file.build_id().ok().flatten()?;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn has_build_id(file: &Path, wanted: &str) -> bool {
     let Ok(data) = Data::open(file) else { return false };
-    let Ok(found) = Elf::parse(&data, file) else { return false };
-    let id = elf.file.build_id().ok().flatten();
-    match id {
-        Some(id) => found.file.build_id().ok().flatten() == Some(id),
-        None => elf.file.gnu_debuglink().ok().flatten().is_some_and(|(_, sum)| data.checksum() == Some(sum)),
-    }
-}
-
-/// Where a separate file can be, as gdb looks for it.
-fn candidates(path: &Path, elf: &Elf<'_>) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    if let Some((first, rest)) = elf.file.build_id().ok().flatten().and_then(<[u8]>::split_first) {
-        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-        files.push(PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")));
-    }
-    let link = elf.file.gnu_debuglink().ok().flatten().and_then(|(name, _)| std::str::from_utf8(name).ok());
-    // A link is a name without a folder.
-    if let Some(name) = link.filter(|name| !name.contains('/')) {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let beside = path.parent().unwrap_or(Path::new("/"));
-        let inside = beside.strip_prefix("/").unwrap_or(beside);
-        files.extend([beside.join(name), beside.join(".debug").join(name)]);
-        files.push(Path::new("/usr/lib/debug").join(inside).join(name));
-    }
-    files
+    Elf::parse(&data, file).ok().and_then(|elf| build_id(&elf)).is_some_and(|found| found == wanted)
 }

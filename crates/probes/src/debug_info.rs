@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_files::{has_debug_info, section_data};
 use gimli::{AttributeValue, DwAt, DwTag, EndianSlice, LittleEndian, SectionId, UnitOffset};
 use object::{Object as _, ObjectSection as _};
 
@@ -51,18 +52,13 @@ pub(crate) struct Node<'d> {
 
 /// Does `work` with the debug information of `elf`, which lies at `path`; `None` when there is none.
 pub(crate) fn with<T>(path: &Path, elf: &Elf<'_>, work: impl FnOnce(&DebugInfo<'_>) -> T) -> Option<T> {
-    if has_tree(elf) {
+    if has_debug_info(&elf.file) {
         return read(elf, work);
     }
     let file = separate_file(path, elf)?;
     let data = Data::open(&file).ok()?;
-    let elf = Elf::parse(&data, &file).ok().filter(has_tree)?;
+    let elf = Elf::parse(&data, &file).ok().filter(|elf| has_debug_info(&elf.file))?;
     read(&elf, work)
-}
-
-fn has_tree(elf: &Elf<'_>) -> bool {
-    let section = elf.file.section_by_name(".debug_info");
-    section.is_some_and(|section| section.size() > 0 && section.file_range().is_some())
 }
 
 fn read<T>(elf: &Elf<'_>, work: impl FnOnce(&DebugInfo<'_>) -> T) -> Option<T> {
@@ -74,9 +70,9 @@ fn read<T>(elf: &Elf<'_>, work: impl FnOnce(&DebugInfo<'_>) -> T) -> Option<T> {
     if SECTIONS.iter().map(size).fold(0, u64::saturating_add) > MOST_BYTES {
         return None;
     }
-    let load = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
+    let load = |id: SectionId| -> Result<Cow<'_, [u8]>, ()> {
         let section = elf.file.section_by_name(id.name()).filter(|_| SECTIONS.contains(&id));
-        section.map_or(Ok(Cow::Borrowed(&[])), |section| section.uncompressed_data())
+        section.map_or(Ok(Cow::Borrowed(&[])), |section| section_data(&section).ok_or(()))
     };
     let sections = gimli::DwarfSections::load(load).ok()?;
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));

@@ -11,8 +11,6 @@ use crate::error::{Error, Result};
 
 /// No more than this is read of a file.
 const MOST_BYTES: u64 = 512 << 20;
-/// So much is read at once to sum up a file.
-const CHUNK_BYTES: u64 = 1 << 20;
 
 /// An open file, parsed by [`Elf::parse`].
 pub struct Data(BoundedFile);
@@ -21,16 +19,6 @@ impl Data {
     pub fn open(path: &Path) -> Result<Self> {
         let file = BoundedFile::open(path, MOST_BYTES);
         file.map(Self).map_err(|source| Error::Io { file: path.to_owned(), source })
-    }
-
-    /// The checksum by which a file names another that has its debug information.
-    pub fn checksum(&self) -> Option<u32> {
-        let length = (&self.0).len().ok()?;
-        let mut hasher = crc32fast::Hasher::new();
-        for from in (0..length).step_by(CHUNK_BYTES as usize) {
-            hasher.update((&self.0).read_bytes_at(from, CHUNK_BYTES.min(length - from)).ok()?);
-        }
-        Some(hasher.finalize())
     }
 }
 
