@@ -272,6 +272,11 @@ impl Registry {
         self.place_at(tgid, pc).map_or(Step::of(Rule::NoTable), |place| place.step(word))
     }
 
+    /// Whether it is known what is mapped at runtime address `pc` of process `tgid`.
+    pub fn is_mapped(&self, tgid: u32, pc: u64) -> bool {
+        self.place_at(tgid, pc).is_some()
+    }
+
     /// The complete call frame information of the file at runtime address `pc` of process `tgid`, and the link-time
     /// address there. The file is read again, at its first use.
     pub fn frames(&mut self, tgid: u32, pc: u64) -> Option<(Rc<CallFrames>, u64)> {

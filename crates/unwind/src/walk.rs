@@ -26,6 +26,11 @@ pub trait Code {
     /// The complete call frame information of the file at a runtime address, where it is at hand, and the link-time
     /// address there.
     fn frames(&mut self, pc: u64) -> Option<(Rc<CallFrames>, u64)>;
+
+    /// Whether it is known what is mapped at a runtime address. Threads begin nowhere else: not in what a JIT compiler wrote.
+    fn is_mapped(&self, _pc: u64) -> bool {
+        true
+    }
 }
 
 /// Steps alone.
@@ -81,7 +86,10 @@ impl<M: Memory> Walker<'_, M> {
         self.exact = false;
         let step = code.step(pc);
         match step.rule {
-            Rule::NoTable => self.frame_pointer_step(),
+            Rule::NoTable => match self.frame_pointer_step() {
+                Err(StackEnd::Complete) if !code.is_mapped(pc) => Err(StackEnd::NoTable),
+                end => end,
+            },
             Rule::Interpreted => self.interpreted_step(),
             Rule::Signal => self.signal_step(),
             Rule::End => Err(StackEnd::Complete),
@@ -297,6 +305,30 @@ mod tests {
         let walked =
             walk(start(), &mut (|_| Step::of(Rule::NoTable)), &mut stack(&[0, 0, 0x7020, 0x2_0000, 0, 0x3_0000]));
         assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: StackEnd::Complete });
+    }
+
+    /// Nothing is known of its code.
+    struct Unmapped;
+
+    impl Code for Unmapped {
+        fn step(&mut self, _: u64) -> Step {
+            Step::of(Rule::NoTable)
+        }
+
+        fn frames(&mut self, _: u64) -> Option<(Rc<CallFrames>, u64)> {
+            None
+        }
+
+        fn is_mapped(&self, _: u64) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn no_thread_begins_in_unmapped_code() {
+        let timespec = [0, 0, 0, 500_000_000];
+        let walked = walk(Registers::of(0x1_0000, 0x7000, 0x7010), &mut Unmapped, &mut stack(&timespec));
+        assert_eq!(walked, Walk { frames: vec![0x1_0000, 500_000_000], end: StackEnd::NoTable });
     }
 
     #[test]

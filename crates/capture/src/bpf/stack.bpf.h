@@ -69,6 +69,7 @@ struct copy_pace {
 	u64 rule_ns;
 	u64 other_ns;
 	u64 place_ns; /* of places that are not walked here at all */
+	u64 young_ns; /* of young processes, whose tables are still being made: many live no longer than that */
 };
 
 struct {
@@ -80,16 +81,29 @@ struct {
 
 #define COPY_RULE_NS  2000000ull
 #define COPY_OTHER_NS 20000000ull
+#define COPY_YOUNG_NS 250000ull
+#define YOUNG_FOR_NS  1000000000ull
 #define COPY_BURST    16
+#define COPY_YOUNGER  64 /* at once, of young processes: their stacks are short */
 
-static __always_inline bool may_copy(u64 *next_ns, u64 interval_ns, u64 now)
+static __always_inline bool may_copy(u64 *next_ns, u64 interval_ns, u64 burst, u64 now)
 {
 	u64 next = *next_ns > now ? *next_ns : now;
 
-	if (next > now + COPY_BURST * interval_ns)
+	if (next > now + burst * interval_ns)
 		return false;
 	*next_ns = next + interval_ns;
 	return true;
+}
+
+/* Whether the pace admits another copy of the stack of `task`, whose walk came to `end`. */
+static __always_inline bool may_copy_again(struct copy_pace *pace, u32 end, struct task_struct *task, u64 now)
+{
+	if (end == UNWIND_BAD_RULE)
+		return may_copy(&pace->rule_ns, COPY_RULE_NS, COPY_BURST, now);
+	if (now - task->group_leader->start_time < YOUNG_FOR_NS)
+		return may_copy(&pace->young_ns, COPY_YOUNG_NS, COPY_YOUNGER, now);
+	return may_copy(&pace->other_ns, COPY_OTHER_NS, COPY_BURST, now);
 }
 
 static __always_inline void set_registers(struct record_registers *record, struct pt_regs *regs)
@@ -132,15 +146,15 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	struct stack_copy *copy = bpf_map_lookup_elem(&copy_buffer, &zero);
 	struct copy_pace *pace = bpf_map_lookup_elem(&copy_paces, &zero);
 	u64 now = bpf_ktime_get_ns();
-	bool is_asked = end != UNWIND_COMPLETE, rule = end == UNWIND_BAD_RULE;
+	bool is_asked = end != UNWIND_COMPLETE;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
 	if (!copy || !pace)
 		return 0;
 	if (!is_asked) {
-		if (!may_copy(&pace->place_ns, COPY_RULE_NS, now))
+		if (!may_copy(&pace->place_ns, COPY_RULE_NS, COPY_BURST, now))
 			return 0;
-	} else if (!may_copy(rule ? &pace->rule_ns : &pace->other_ns, rule ? COPY_RULE_NS : COPY_OTHER_NS, now)) {
+	} else if (!may_copy_again(pace, end, task, now)) {
 		count_loss(STACK_COPIES_SKIPPED);
 		return 0;
 	}
@@ -234,6 +248,10 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	}
 	if (script)
 		place_script_frames(scratch);
+	/* Where the kernel began the stack nobody called: the first instructions of a program have no unwind information. A thread
+	 * that exits has left its code for good, and its memory is gone. */
+	if (scratch->sp == space || !space)
+		scratch->stack.end = UNWIND_COMPLETE;
 	if (scratch->stack.end != UNWIND_COMPLETE && scratch->stack.end != UNWIND_TOO_DEEP) {
 		key = copy_stack(scratch->stack.end, space);
 		if (key && script)

@@ -211,6 +211,17 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	return UNWIND_GOES_ON;
 }
 
+/*
+ * In code that no file known so far is mapped at: of a JIT compiler, or of a program that began a moment ago. No thread begins there,
+ * so that what looks like an outermost frame is something else: in `sleep` rbp leads to the timespec { 0, 500000000 }.
+ */
+static __always_inline int unwind_unmapped_step(struct unwind_scratch *scratch)
+{
+	int end = unwind_frame_pointer_step(scratch);
+
+	return end == UNWIND_COMPLETE ? UNWIND_NO_TABLE : end;
+}
+
 /* Through HotSpot's interpreter; what has no frame of its form there, such as a call from native code, by the frame pointer. */
 static __always_inline int unwind_interpreted_step(struct unwind_scratch *scratch)
 {
@@ -319,7 +330,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	scratch->exact = 0;
 	at = unwind_find_mapping(process, scratch, pc);
 	if (!IS_INDEX(process->mappings, at))
-		return unwind_frame_pointer_step(scratch);
+		return unwind_unmapped_step(scratch);
 	mapping = &ITEM(process->mappings, at);
 	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
 }

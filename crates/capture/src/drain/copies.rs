@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::drained::{EventSink, StackCopy};
 use crate::clock::monotonic_ns;
+use crate::error::Result;
 use crate::stacks::python::Interpreter;
 use crate::stacks::unwinding::Unwinding;
 use crate::stacks::waiting;
@@ -51,15 +52,17 @@ pub fn walk_copies(drained: &mut EventSink, unwinding: &mut Unwinding, read_ns: 
     drained.copies = left.split_off(lost);
 }
 
-/// Those of process `tgid` from before `time_ns`, when its tables are about to go.
-pub fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut EventSink, unwinding: &mut Unwinding) {
+/// Those of process `tgid` from before `time_ns`, when its tables are about to go: they are made where they are still missing.
+pub fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut EventSink, unwinding: &mut Unwinding) -> Result<()> {
     let goes = |(record, _): &StackCopy| record.tgid == tgid && record.h.time_ns < time_ns;
     if !drained.copies.iter().any(goes) {
-        return;
+        return Ok(());
     }
+    unwinding.catch_up_with(tgid)?;
     let (due, others) = std::mem::take(&mut drained.copies).into_iter().partition(goes);
     drained.copies = others;
     drained.copies_lost += walk_for(due, WALKING_NS, drained, unwinding).len() as u64;
+    Ok(())
 }
 
 /// Walks the copies until the time is over. Returns those that are left.

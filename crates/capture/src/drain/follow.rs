@@ -51,7 +51,7 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
             }
             News::Program { pid } => {
                 let is_still = ProcessLifetimes::is_still(pid, time_ns);
-                walk_copies_of(pid, time_ns, drained, unwinding);
+                walk_copies_of(pid, time_ns, drained, unwinding)?;
                 drained.programs.push(pid);
                 drained.forget_program(pid);
                 if is_still {
@@ -99,7 +99,7 @@ fn end_process(
     unwinding: &mut Unwinding,
     keeper: &mut Keeper,
 ) -> Result<()> {
-    walk_copies_of(tgid, time_ns, drained, unwinding);
+    walk_copies_of(tgid, time_ns, drained, unwinding)?;
     unwinding.forget_process(tgid, time_ns != u64::MAX)?;
     keeper.exit(tgid, time_ns.min(monotonic_ns()));
     drained.fault_places.forget(tgid);

@@ -115,6 +115,14 @@ impl Unwinding {
         self.apply(updates)
     }
 
+    /// Makes all tables that process `tgid` waits for.
+    pub fn catch_up_with(&mut self, tgid: u32) -> Result<()> {
+        let (of_process, others) = std::mem::take(&mut self.waiting).into_iter().partition(|it| it.tgid == tgid);
+        self.waiting = others;
+        let updates: Vec<_> = Vec::into_iter(of_process).flat_map(|mapping| self.registry.map(&mapping)).collect();
+        self.apply(updates)
+    }
+
     /// Code that process `tgid` made at run time has these rows now.
     pub fn set_run_time_code(&mut self, tgid: u32, region: (u64, u64), rows: &[Row]) -> Result<()> {
         let updates = self.registry.set_run_time_code(tgid, region.0, region.1, rows);
@@ -278,6 +286,10 @@ impl Code for ProcessCode<'_> {
 
     fn frames(&mut self, pc: u64) -> Option<(Rc<CallFrames>, u64)> {
         if self.complete { self.registry.frames(self.tgid, pc) } else { None }
+    }
+
+    fn is_mapped(&self, pc: u64) -> bool {
+        self.registry.is_mapped(self.tgid, pc)
     }
 }
 

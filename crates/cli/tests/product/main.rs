@@ -92,6 +92,7 @@ mod tutorial;
 mod unprivileged;
 mod value_probes;
 mod verdicts;
+mod young_processes;
 
 use std::process::ExitCode;
 
@@ -168,6 +169,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     latency::cases,
     cpus::cases,
     verdicts::cases,
+    young_processes::cases,
     cases::cases,
     itt::cases,
     itt_runtimes::cases,
