@@ -1,5 +1,6 @@
 //! Every report of small pictures.
 
+mod advice;
 mod causes;
 mod ends;
 mod full_queues;

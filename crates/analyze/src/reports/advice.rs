@@ -3,11 +3,12 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::reports::request_words;
+use crate::engine::sweep::ConcurrencyStats;
+use crate::reports::{outside_words, request_words};
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, Names, RoleId, RootCause,
-    is_within_machine, kept_at, sleeps_for_lock,
+    Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
+    RootCause, is_within_machine, kept_at, library_wait, sleeps_for_lock, takes_requests,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -32,6 +33,9 @@ const MOST_OF_THE_TIME: f64 = 0.3;
 /// Part of the time in which a pool's threads wait from which on they all do.
 const ALL_AT_ONCE: f64 = 0.9;
 
+/// Part of the CPUs from which on all of them are busy.
+const ALL_CPUS: f64 = 0.85;
+
 /// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
 const TELLING_PART: f64 = 0.25;
 
@@ -52,7 +56,7 @@ pub fn advice(
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
-    if let Some(advice) = lock.and_then(library_lock) {
+    if let Some(advice) = by_names(fold, explanation, root, lock) {
         return advice.into();
     }
     let sentence = match (root.cause.kind, lock) {
@@ -68,7 +72,7 @@ pub fn advice(
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
-            .unwrap_or_else(|| say!(ADVICE_RAN)),
+            .unwrap_or_else(|| ran(fold)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
@@ -96,6 +100,11 @@ pub fn advice(
         {
             advice
         }
+        (CauseKind::Network | CauseKind::Outside, _)
+            if let Some(advice) = outside_words::one_at_a_time(fold, explanation, root) =>
+        {
+            advice
+        }
         (CauseKind::TimedOut | CauseKind::Unfinished, _) if let Some(threads) = waits_for_itself(explanation, root) => {
             say!(ADVICE_POOL_WAITS_FOR_ITSELF, threads = threads, who = names.role(root.cause.role))
         }
@@ -107,6 +116,45 @@ pub fn advice(
         _ => by_kind(explanation, root),
     };
     sentence.into()
+}
+
+/// Whether nobody who is known ended the wait: a sleep, a timer.
+fn is_pause(kind: CauseKind) -> bool {
+    matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
+}
+
+/// What to do where names tell what a wait is for: a library's lock, a connection, a loop of events below it, a library's pause.
+fn by_names(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    lock: Option<&str>,
+) -> Option<Sentence> {
+    let advice = lock.and_then(library_lock).or_else(|| outside_words::held_back(fold, explanation, root));
+    if advice.is_some() || lock.is_some() {
+        return advice;
+    }
+    let on_purpose = || library_wait(&fold.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
+    outside_words::blocks_loop(fold, explanation, root).or_else(on_purpose)
+}
+
+/// What to do about a wait that a library makes on purpose.
+fn on_purpose_advice(wait: LibraryWait) -> Sentence {
+    match wait {
+        LibraryWait::Retry => say!(ADVICE_RETRY),
+        LibraryWait::Rate => say!(ADVICE_RATE),
+    }
+}
+
+/// What to do about what runs.
+fn ran(fold: &Fold<'_>) -> Sentence {
+    if all_cpus_are_busy(fold) { say!(ADVICE_RAN_EVERYWHERE) } else { say!(ADVICE_RAN) }
+}
+
+/// Whether the program has as many threads at work as it may use CPUs: more of them do nothing sooner.
+fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
+    let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
+    ConcurrencyStats::average(&fold.levels.histogram_cpu) >= ALL_CPUS * cpus
 }
 
 /// What to do about what the kind of a cause tells alone.
@@ -274,7 +322,9 @@ fn few_for_outside(
     if let Some(advice) = of_others_work(explanation, root, chains) {
         return Some(advice);
     }
-    let serves = explanation.serves_outside(role) || names.answers_request(root.stack);
+    let serves = explanation.serves_outside(role)
+        || names.answers_request(root.stack)
+        || takes_requests(fold.trace, names, role);
     if !serves || names.has_one_per_connection(role) {
         return None;
     }

@@ -131,7 +131,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
             QueueReason::Quota => queue.quota_ns,
             QueueReason::OtherPrograms => queue.others_ns,
             _ if queue.own_ns < least_ns => 0,
-            QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector => queue.own_ns,
+            _ => queue.own_ns,
         };
         (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
@@ -141,7 +141,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
 impl QueueRow<'_> {
     /// Whether the program's own threads had the CPUs.
     fn is_own(&self) -> bool {
-        matches!(self.cause.reason, QueueReason::OwnThreads | QueueReason::Affinity | QueueReason::Collector)
+        self.cause.reason.is_of_program()
     }
 }
 

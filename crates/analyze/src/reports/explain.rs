@@ -102,7 +102,9 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
         }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
-        QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
+        QueueReason::OwnThreads | QueueReason::OwnFibers => {
+            say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall)
+        }
         QueueReason::Affinity => {
             say!(CAUSE_AFFINITY, cpus = subject, place = place.clone(), wait = wait, wall = wall)
         }

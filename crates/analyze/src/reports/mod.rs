@@ -24,6 +24,7 @@ mod markers;
 mod one_thing;
 mod open_requests;
 mod outlier;
+mod outside_words;
 mod probes;
 mod queue_causes;
 mod request_words;

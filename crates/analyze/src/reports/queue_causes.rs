@@ -23,6 +23,8 @@ pub enum QueueReason {
     OtherPrograms,
     /// Other threads of the program had them.
     OwnThreads,
+    /// The same of goroutines, which the runtime puts on threads.
+    OwnFibers,
     /// The same, since all of them keep to some of the CPUs that the program may use.
     Affinity,
     /// The same, and these mostly collected garbage.
@@ -35,9 +37,14 @@ impl QueueReason {
         match self {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
-            Self::OwnThreads | Self::Affinity => "oversubscription",
+            Self::OwnThreads | Self::OwnFibers | Self::Affinity => "oversubscription",
             Self::Collector => "garbage-collection",
         }
+    }
+
+    /// Whether threads of the program had the CPUs.
+    pub fn is_of_program(self) -> bool {
+        matches!(self, Self::OwnThreads | Self::OwnFibers | Self::Affinity | Self::Collector)
     }
 
     /// What to do about it.
@@ -46,6 +53,7 @@ impl QueueReason {
             Self::Quota => say!(ADVICE_CPU_QUOTA),
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
+            Self::OwnFibers => say!(ADVICE_QUEUED_FIBERS),
             Self::Affinity => say!(ADVICE_AFFINITY),
             Self::Collector => say!(ADVICE_COLLECTED),
         }
@@ -97,6 +105,9 @@ const BUSY_SHARE: f64 = 0.3;
 const CROWDED: f64 = 4.0;
 /// The same with what other programs used: where a CPU was idle meanwhile, threads that wake one another queued behind the waker.
 const ALL_BUSY_SHARE: f64 = 0.6;
+/// Part of the time in run queues that must be of threads that were preempted, if these are too many though a CPU seems idle: a hypervisor may
+/// have had it.
+const PREEMPTED_SHARE: f64 = 0.7;
 
 /// The reasons that matter.
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
@@ -182,20 +193,25 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let cpu_ns = fold.shown().cpu_ns();
     // New threads that queue for their first CPU are churn.
     let started = |site: &Site| site.key.reason != Some(Reason::Starting);
-    let queued_ns: u64 = fold.selected_if(started).map(|(.., weights)| total(&weights.runnable)).sum();
+    let counts = |site: &Site| started(site) && !is_of_go_runtime(fold.trace, site);
+    let queued_ns: u64 = fold.selected_if(counts).map(|(.., weights)| total(&weights.runnable)).sum();
+    let preempted = |site: &Site| site.key.reason == Some(Reason::Preempted);
+    let preempted_ns: u64 = fold.selected_if(preempted).map(|(.., weights)| total(&weights.runnable)).sum();
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
     let others_ns: u64 = fold.trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns));
     let others = others_ns as f64 / (fold.trace.elapsed_ns().max(1) as f64 * f64::from(cpus));
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
+    // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
+    let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
     let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
-        && (are_busy || kept_to.is_some() || own_ns as f64 >= CROWDED * cpu_ns as f64);
+        && (are_busy || kept_to.is_some() || too_many_run || own_ns as f64 >= CROWDED * cpu_ns as f64);
     if cpu_ns == 0 || !enough {
         return None;
     }
@@ -224,10 +240,23 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
         part = Word::part(queued_ns, cpu_ns),
     );
     Some(QueueCause {
-        reason: if kept_to.is_some() { QueueReason::Affinity } else { QueueReason::OwnThreads },
+        reason: match kept_to {
+            Some(_) => QueueReason::Affinity,
+            None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
+            None => QueueReason::OwnThreads,
+        },
         subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),
         evidence: text.into(),
         stack: running.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack),
+    })
+}
+
+/// Whether it is of a goroutine by which Go's runtime works: that yields to all others, and so is ready most of the time.
+fn is_of_go_runtime(trace: &Trace, site: &Site) -> bool {
+    let thread = site.key.thread.get().filter(|thread| *thread < trace.fiber_threads);
+    thread.is_some_and(|thread| {
+        let name = trace.threads.name[thread].as_str();
+        name.starts_with("runtime.") && name != "runtime.main"
     })
 }
 
@@ -303,6 +332,20 @@ mod tests {
         let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
         assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
         assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
+    }
+
+    #[test]
+    fn threads_that_preempt_one_another_are_too_many_though_a_cpu_seems_idle() {
+        let told = |lines: &[(&'static str, &str)]| {
+            let trace = repeated(lines, 10);
+            let query = Query::default();
+            let fold = Fold::new(&trace, &query).unwrap();
+            let behind_own = RunQueue { own_ns: 2 * fold.shown().cpu_ns(), ..RunQueue::default() };
+            queue_causes(&fold, &behind_own).iter().map(|cause| cause.reason).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[("a", "#---"), ("b", "-#--"), ("c", "--#-"), ("d", "---#")]), [QueueReason::OwnThreads]);
+        // Each waits, and is woken while another one runs.
+        assert_eq!(told(&[("a", "#c--"), ("b", "-#c-"), ("c", "--#c"), ("d", "c--#")]), []);
     }
 
     /// Two threads compute on two CPUs and get one of them; `name` had the other for so long.

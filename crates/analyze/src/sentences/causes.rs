@@ -129,6 +129,12 @@ sentence_table! {
         "ロックが空いたかどうかを繰り返し確認しています。待たせているのはそのロックの保持者です。保持時間を短くするか、空いたときに起床する待ち方にしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_RETRY = "advice-retry",
+        "It waits before it tries again: find out why what it tries fails. Waiting for less only asks more often.",
+        "再試行の前に待っています。試みている処理が失敗する理由を調べてください。待機を短くしても、問い合わせが増えるだけです。";
+    ADVICE_RATE = "advice-rate",
+        "A limit of the rate lets it wait: raise the limit as far as those bear it who are asked, ask for several things at once, or ask for less.",
+        "レート制限によって待っています。相手が耐えられる範囲で制限を上げる、複数をまとめて問い合わせる、または問い合わせを減らしてください。";
     ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
         "Others wait meanwhile: sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
         "その間、他のスレッドが待っています。スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
@@ -169,6 +175,8 @@ sentence_table! {
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_RAN_EVERYWHERE = "advice-ran-everywhere", "The CPUs that the program may use are busy: make this faster, do less of it, or give the program more CPUs.",
+        "プログラムが使える CPU はすべて動作中です。この処理を速くする、減らす、または CPU を増やしてください。";
     ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
         "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。";
     ADVICE_STOPPED = "advice-stopped", "Find out who stops it: job control of a shell, a debugger, a supervisor.", "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。";
@@ -223,6 +231,12 @@ sentence_table! {
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_BLOCKS_LOOP = "advice-blocks-loop",
+        "This thread runs an event loop, and nothing else of the loop goes on meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
+        "このスレッドはイベントループを実行しており、その間ループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";
+    ADVICE_ONE_AT_A_TIME = "advice-one-at-a-time",
+        "{count} answers took {mean} each on average, one at a time[ in each of {threads} threads]: ask for several things at once (a batch, a join, a pipeline, more connections). `dwell collect threading --target-pid PID` records who answers.",
+        "{count} 件の応答を[ {threads} 個のスレッドでそれぞれ] 1 件ずつ、平均 {mean} 待ちました。複数をまとめて問い合わせてください (一括処理、パイプライン、より多くの接続など)。応答する側は `dwell collect threading --target-pid PID` で記録できます。";
     ADVICE_KERNEL = "advice-kernel", "The kernel did that in a thread of its own (write-back, RCU, a driver): do what it waits for less often.",
         "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。";
     ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
@@ -230,6 +244,9 @@ sentence_table! {
     ADVICE_HELD_BACK = "advice-held-back",
         "Both ends are on this machine. Where these waits last 40 ms or more each, TCP holds small pieces back (Nagle's algorithm, delayed ACKs): send a message at once, or set TCP_NODELAY. `dwell collect threading --analyze threading,sockets` tells.",
         "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。";
+    ADVICE_DELAYED_ACK = "advice-delayed-ack",
+        "Both ends are on this machine, and {count} times the data came by a timer, after {mean} on average: TCP held back a small piece (Nagle's algorithm) until the other end's delayed ACK. Send a message at once (one writev, a buffer), or set TCP_NODELAY.",
+        "両端は同じマシンにあり、{count} 回、データは平均 {mean} 後にタイマーによって届きました。TCP が小さな断片を、相手の遅延 ACK まで保留しています (Nagle アルゴリズム)。メッセージを一度に送る (バッファーにまとめる) か、TCP_NODELAY を設定してください。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",

@@ -9,6 +9,7 @@ pub mod collectors;
 pub mod frames;
 pub mod idle;
 pub mod java_locks;
+pub mod name_words;
 pub mod object;
 pub mod own_code;
 pub mod project;

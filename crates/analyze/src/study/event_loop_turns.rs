@@ -127,6 +127,24 @@ const LOOPS: &[&str] = &[
     "run_forever",
 ];
 
+/// What calls the handlers of an event loop, or polls its tasks, in names of functions: whatever blocks below it keeps all others of its thread.
+const RUN_HANDLERS: &[&str] = &[
+    "BaseEventLoop._run_once",
+    "Handle._run",
+    "uvloop.loop.",
+    "tokio::runtime::scheduler::multi_thread::worker::Context::run_task",
+    "tokio::runtime::scheduler::current_thread::CoreGuard",
+    "io.netty.channel.nio.NioEventLoop.",
+    "io.netty.channel.epoll.EpollEventLoop.",
+    "io.netty.util.concurrent.SingleThreadEventExecutor.",
+    "ngx_process_events_and_timers",
+];
+
+/// Whether a function of this name runs the handlers of an event loop, one after the other.
+pub fn runs_handlers(function: &str) -> bool {
+    RUN_HANDLERS.iter().any(|name| function.starts_with(name))
+}
+
 /// Schedulers whose threads take over from one that is busy: it blocks nobody.
 const SHARED: &[&str] = &[
     "runtime.netpoll",

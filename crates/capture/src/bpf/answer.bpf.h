@@ -13,7 +13,7 @@
 #define HEARD_SOCKETS 4096
 #define FUSE_DEVICE   (10 << 20 | 229) /* /dev/fuse: major and minor number (include/linux/miscdevice.h) */
 
-/* By an accepted socket: the bytes that had come over it when its owner sent last. */
+/* By an accepted socket, as socket_key() tells it: the bytes that had come over it when its owner sent last. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, HEARD_SOCKETS);
@@ -45,7 +45,7 @@ static __always_inline u8 sender_context(struct task_struct *current, s32 syscal
 		return BPF_CORE_READ((struct unix_sock *)sk, addr) ? WAKER_ANSWER : WAKER_TASK;
 	if ((family != AF_INET && family != AF_INET6) || FIELD(sk, sk_protocol) != IPPROTO_TCP || !is_accepted(sk))
 		return WAKER_TASK;
-	key = (u64)sk;
+	key = socket_key(sk);
 	bytes = BPF_CORE_READ((struct tcp_sock *)sk, bytes_received);
 	before = bpf_map_lookup_elem(&heard, &key);
 	if (before && *before == bytes)

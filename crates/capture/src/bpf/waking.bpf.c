@@ -18,7 +18,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
  */
 static __always_inline u8 waker_context(struct task_struct *current, struct control *control)
 {
-	struct rq *rq = BPF_CORE_READ(current, se.cfs_rq, rq);
+	/* The verifier adds no number to what it knows to be a run queue: its address is read. */
+	struct cfs_rq *fair = current->se.cfs_rq;
+	struct rq *rq = BPF_CORE_READ(fair, rq);
 	int count = 0;
 
 	if (control->has_preempt_count && rq)

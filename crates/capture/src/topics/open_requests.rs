@@ -115,6 +115,7 @@ impl ConnectionLooks {
         walk::read(&self.link, &mut self.bytes)?;
         let connections: Vec<ConnectionState> =
             self.bytes.chunks_exact(size_of::<ConnectionState>()).map(pod_read_unaligned).collect();
+        let connections = without_copies(connections, &self.segments);
         let groups = grouped(&connections, (self.looks > 0).then_some(&self.segments));
         self.segments =
             connections.iter().take(MOST_CONNECTIONS).map(|it| (key(it), (it.segments, it.answers))).collect();
@@ -139,6 +140,18 @@ impl ConnectionLooks {
 
 fn key(connection: &ConnectionState) -> ConnectionKey {
     (connection.tgid, connection.local_port, connection.remote_port, connection.remote_address)
+}
+
+/// Each connection once: a child has its parent's open files until it executes a program. It is of whoever had it at the look before, or of the
+/// older process.
+fn without_copies(
+    mut connections: Vec<ConnectionState>,
+    before: &HashMap<ConnectionKey, (u32, u32)>,
+) -> Vec<ConnectionState> {
+    let end = |it: &ConnectionState| (it.local_port, it.remote_port, it.remote_address);
+    connections.sort_by_key(|it| (end(it), !before.contains_key(&key(it)), it.tgid));
+    connections.dedup_by_key(|it| end(it));
+    connections
 }
 
 /// Connections by what they have in common; `before` tells what was asked over each until the last look, if there was one.
@@ -187,6 +200,18 @@ fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_childs_copies_do_not_count() {
+        let of = |tgid, remote_port| ConnectionState { tgid, remote_port, local_port: 80, ..ConnectionState::zeroed() };
+        let owners = |before: &[ConnectionState]| {
+            let before = before.iter().map(|it| (key(it), (0, 0))).collect();
+            let left = without_copies(vec![of(9, 1), of(7, 1), of(9, 2)], &before);
+            left.iter().map(|it| (it.tgid, it.remote_port)).collect::<Vec<_>>()
+        };
+        assert_eq!(owners(&[]), [(7, 1), (9, 2)]);
+        assert_eq!(owners(&[of(9, 1)]), [(9, 1), (9, 2)], "ids begin again at 1");
+    }
 
     #[test]
     fn connections_are_counted_by_process_port_and_address() {

@@ -39,7 +39,7 @@ use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of
 
 /// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
 /// and a switch take.
-const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
+pub const DELAYED_ACK_NS: Range<u64> = 35_000_000..250_000_000;
 /// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
 /// Answered waits on an object for each that times out, from which on that one was for an answer, too.

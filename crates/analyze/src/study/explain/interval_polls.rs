@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use dwell_model::{ObjectId, Outcome};
+use dwell_model::{ObjectId, Outcome, ProcessId};
 use dwell_store::{EventKey, Trace};
 
-use crate::study::explain::terms::{GOES_ON_NS, PlaceId};
+use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_of_event_loop};
+use crate::study::step_function::{StepFunction, overlap_ns};
 
 /// A wait that goes on so soon after its time-out was cut: whoever asks once more takes longer, ns.
 pub const CUT_NS: u64 = 200_000;
@@ -14,6 +15,9 @@ pub const CUT_NS: u64 = 200_000;
 const HABIT: u64 = 3;
 /// … and the part of all time-outs there: of an answer in two parts each second one is followed by none.
 const CUT_SHARE: f64 = 0.4;
+
+/// Part of a loop's waits in which a request of its process must be open, where requests are known: else it waits for a time of its own.
+const ASKS_SHARE: f64 = 0.5;
 
 /// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
 pub type WaitPlace = (ObjectId, PlaceId);
@@ -23,6 +27,9 @@ pub type WaitPlace = (ObjectId, PlaceId);
 struct TimeOuts {
     all: u64,
     goes_on: u64,
+    /// How long loops of events waited there, in processes whose requests are known, and how long with any open, ns.
+    loops_ns: u64,
+    open_ns: u64,
 }
 
 /// The places at which waits are cut into intervals, of keys with a place.
@@ -36,18 +43,34 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
             places.insert((key.object(), place), TimeOuts::default());
         }
     }
+    let open = open_spans(trace);
     for thread in threads {
-        count(trace, thread, place_of, &mut places);
+        count((trace, open.get(&trace.threads.process[thread])), thread, place_of, &mut places);
     }
     let is_cut = |(place, counts): (WaitPlace, TimeOuts)| {
-        (counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64).then_some(place)
+        let goes_on = counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64;
+        let asks = counts.open_ns as f64 >= ASKS_SHARE * counts.loops_ns as f64;
+        (goes_on && asks).then_some(place)
     };
     places.into_iter().filter_map(is_cut).collect()
 }
 
-/// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once.
+/// When requests of processes that ask over TCP waited for their answers.
+fn open_spans(trace: &Trace) -> BTreeMap<ProcessId, Vec<(u64, u64)>> {
+    let table = &trace.open_requests;
+    let mut steps: BTreeMap<ProcessId, BTreeMap<&str, StepFunction>> = BTreeMap::new();
+    for row in (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row]) {
+        let of_process = steps.entry(table.process[row]).or_default();
+        of_process.entry(&table.endpoint[row]).or_default().0.push((table.time_ns[row], table.open[row]));
+    }
+    let spans = |steps: BTreeMap<&str, StepFunction>| StepFunction::sum(steps.values()).spans(trace.elapsed_ns());
+    steps.into_iter().map(|(process, steps)| (process, spans(steps))).collect()
+}
+
+/// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once; `open` is when its process had
+/// requests that waited, where that is known.
 fn count(
-    trace: &Trace,
+    (trace, open): (&Trace, Option<&Vec<(u64, u64)>>),
     thread: usize,
     place_of: &dyn Fn(&EventKey) -> Option<PlaceId>,
     places: &mut BTreeMap<WaitPlace, TimeOuts>,
@@ -74,6 +97,10 @@ fn count(
             && let Some(counts) = places.get_mut(&place)
         {
             counts.all += 1;
+            if let Some(open) = open.filter(|_| is_of_event_loop(key.syscall())) {
+                counts.loops_ns += rows.wait_ns(row);
+                counts.open_ns += overlap_ns(open, (start_ns, rows.woken_ns(row)));
+            }
             cut = Some((place, rows.end_ns(row)));
         }
     }

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use dwell_model::ProcessId;
 use dwell_store::Trace;
 
+use crate::study::explain::names::Names;
 use crate::study::explain::sends::share_after_timers;
-use crate::study::explain::terms::{is_internal, is_of_event_loop};
+use crate::study::explain::terms::{RoleId, is_internal, is_of_event_loop};
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::step_function::{StepFunction, overlap_ns};
 
@@ -235,6 +236,14 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     let is_full = (2..=MANY).contains(&connections) && mean >= IN_USE * f64::from(connections);
     let is_limit = is_full && asked.mean(spans) >= f64::from(connections) + MORE;
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
+}
+
+/// Whether requests of others over TCP were seen to wait for processes of a role.
+pub fn takes_requests(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> bool {
+    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let table = &trace.open_requests;
+    let waits = |row: usize| table.is_incoming[row] && table.open[row] > 0;
+    (0..table.time_ns.len()).any(|row| waits(row) && processes.contains(&table.process[row]))
 }
 
 /// The connections of each process that others ask.

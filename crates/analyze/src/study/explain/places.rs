@@ -5,6 +5,7 @@ use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::module_path;
+use crate::stacks::name_words::without_template_arguments;
 use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
 
 /// A place in a program.
@@ -167,22 +168,7 @@ pub fn without_lambda_number(name: &str) -> String {
 /// A function's name without the arguments of templates, and without the closures in it: the line tells which.
 fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
     let name = without_lambda_number(trace.frames.function[stacks.frame(stack)?].trim_end_matches("::{{closure}}"));
-    let (mut short, mut depth) = (String::new(), 0usize);
-    for (at, letter) in name.char_indices() {
-        let opens =
-            letter == '<' && at > 0 && name[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
-        match letter {
-            '<' if opens || depth > 0 => {
-                if depth == 0 {
-                    short.push_str("<…>");
-                }
-                depth += 1;
-            }
-            '>' if depth > 0 => depth -= 1,
-            letter if depth == 0 => short.push(letter),
-            _ => {}
-        }
-    }
+    let mut short = without_template_arguments(&name);
     if short.chars().count() > LONGEST_NAME {
         short = short.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dwell_model::{ObjectId, Outcome, StackId};
+use dwell_model::{ObjectId, Outcome, ProcessId, StackId};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -73,11 +73,12 @@ pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
 }
 
 /// The threads of a role that wait at a place for what has a label for most of their lives, and the part that these do; none where another
-/// one of the role mostly is parked without work.
+/// one of the role and process mostly is parked without work.
 pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, LabelId), at: &str) -> Option<(u64, f64)> {
     let objects: HashSet<ObjectId> = names.objects(label).iter().copied().collect();
     let (events, threads) = (trace.events(), &trace.threads);
-    let (mut kept, mut waits_ns, mut lives_ns) = (0, 0.0, 0.0);
+    let (mut kept, mut waits_ns, mut lives_ns) = (Vec::new(), 0.0, 0.0);
+    let mut free: Vec<ProcessId> = Vec::new();
     for thread in names.members_of(role) {
         let life_ns = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]) as f64;
         let (mut here_ns, mut parked_ns) = (0.0, 0.0);
@@ -90,10 +91,12 @@ pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, Lab
             }
         });
         if here_ns >= MOSTLY * life_ns {
-            (kept, waits_ns, lives_ns) = (kept + 1, waits_ns + here_ns, lives_ns + life_ns);
+            kept.push(threads.process[thread]);
+            (waits_ns, lives_ns) = (waits_ns + here_ns, lives_ns + life_ns);
         } else if parked_ns >= MOSTLY * life_ns {
-            return None;
+            free.push(threads.process[thread]);
         }
     }
-    (kept > 0).then(|| (kept, waits_ns / lives_ns.max(1.0)))
+    let are_all = !kept.is_empty() && !kept.iter().any(|process| free.contains(process));
+    are_all.then(|| (kept.len() as u64, waits_ns / lives_ns.max(1.0)))
 }

@@ -1,13 +1,12 @@
 //! What is called a sleep: a library's, whose caller did not ask to sleep and waits for somebody whom no wake-up tells; and a timed
 //! wait that a function which sleeps makes.
 
-use std::iter;
-
 use dwell_model::{Outcome, StackId};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::{frame_rows, functions, module_path};
+use crate::stacks::name_words::{has_word, without_template_arguments};
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
@@ -24,7 +23,8 @@ pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &R
         return None;
     }
     let function = |stack| stacks.function_name(stacks.function(stack));
-    let is_inside = |name: &&str| !root.at.starts_with(name.trim_end_matches("::{{closure}}"));
+    let is_inside =
+        |name: &&str| !root.at.starts_with(&without_template_arguments(name.trim_end_matches("::{{closure}}")));
     let tells = |name: &&str| names.is_sleep_function(name) && !name.contains(NAMELESS);
     let calls = || stacks.whole_chain(root.stack).map(function).take_while(is_inside);
     calls().find(|name| takes_lock(name)).or_else(|| calls().find(tells))
@@ -42,20 +42,8 @@ pub fn is_look_for_lock(trace: &Trace, stack: StackId) -> bool {
 
 /// Whether a function's name says that it takes a lock: `Lock.acquire`, `sqlite3InvokeBusyHandler`.
 fn takes_lock(name: &str) -> bool {
-    let has_word = |part: &str| words(part).any(|word| LOCK_WORDS.contains(&word.to_ascii_lowercase().as_str()));
     let end = name.find('(').unwrap_or(name.len());
-    name[..end].split(['.', ':', '/', '<', '>']).any(has_word)
-}
-
-/// The words of `snake_case` and `CamelCase`.
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    let is_start = |(at, _): &(usize, char)| {
-        let (before, rest) = name.split_at(*at);
-        rest.starts_with(char::is_uppercase) && before.ends_with(char::is_lowercase)
-    };
-    let starts: Vec<usize> = iter::once(0).chain(name.char_indices().filter(is_start).map(|(at, _)| at)).collect();
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([name.len()]).collect();
-    starts.into_iter().zip(ends).flat_map(|(from, to)| name[from..to].split('_'))
+    has_word(&without_template_arguments(&name[..end]), LOCK_WORDS)
 }
 
 /// Frames at the leaf in which the function is that sleeps.
@@ -121,8 +109,15 @@ mod tests {
         ] {
             assert!(takes_lock(name), "{name}");
         }
-        for name in ["clock_nanosleep", "__clock_nanosleep", "BlockingQueue.take", "unlock", "RateLimiter.acquire", ""]
-        {
+        for name in [
+            "clock_nanosleep",
+            "__clock_nanosleep",
+            "BlockingQueue.take",
+            "unlock",
+            "RateLimiter.acquire",
+            "base_sink<std::mutex>::log",
+            "",
+        ] {
             assert!(!takes_lock(name), "{name}");
         }
     }

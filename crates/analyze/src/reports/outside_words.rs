@@ -1,0 +1,53 @@
+//! What to do about answers of programs that are not recorded: whether a loop of events stands still meanwhile, how many answers came, and how
+//! long each took.
+
+use dwell_view::{Sentence, Word};
+
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::study::event_loop_turns::runs_handlers;
+use crate::study::explain::{
+    AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, asked_answers, asks, is_within_machine,
+};
+
+/// Answers of a thread from which on it tells that they are waited for one at a time.
+const MANY: u64 = 20;
+
+/// What to do where a thread blocks that runs a loop of events: nothing else of the loop goes on.
+pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let blocks = matches!(root.cause.kind, CauseKind::Slept | CauseKind::Outside | CauseKind::Network)
+        && !explanation.names.is_of_event_loop(root.cause.label);
+    (blocks && fold.stacks.whole_names(root.stack).any(runs_handlers)).then(|| say!(ADVICE_BLOCKS_LOOP))
+}
+
+/// What to do about answers that are waited for one at a time.
+pub fn one_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let names = &explanation.names;
+    if names.is_of_event_loop(root.cause.label) || !asks(names.label(root.cause.label)) {
+        return None;
+    }
+    let waited_for = (root.cause.role, root.cause.label);
+    let answers @ AskedAnswers { count, threads, .. } =
+        asked_answers((fold.trace, names), waited_for, &root.at, |_| true);
+    (count >= MANY * threads.max(1)).then(|| {
+        say!(
+            ADVICE_ONE_AT_A_TIME,
+            count = count,
+            mean = Word::Ns(answers.mean_ns()),
+            threads = if threads > 1 { threads } else { 0 },
+        )
+    })
+}
+
+/// What to do where TCP held data back between two ends of this machine: whoever sends there ends the wait, but a timer did, as late as an
+/// acknowledgement is delayed.
+pub fn held_back(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
+    if kind != CauseKind::Network || !is_within_machine(names.label(label)) {
+        return None;
+    }
+    let is_late = |ns: u64| DELAYED_ACK_NS.contains(&ns);
+    let answers = asked_answers((fold.trace, names), (role, label), &root.at, is_late);
+    (answers.count >= MANY && answers.wait_ns >= root.wait_ns / 2)
+        .then(|| say!(ADVICE_DELAYED_ACK, count = answers.count, mean = Word::Ns(answers.mean_ns())))
+}

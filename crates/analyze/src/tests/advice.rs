@@ -1,0 +1,74 @@
+//! What to do about waits whose purpose the names on their stacks tell, and about answers by how many came and how late.
+
+use dwell_model::WakerKind;
+use dwell_store::Trace;
+use dwell_view::Value;
+
+use super::{column, of};
+use crate::question::query::Query;
+use crate::reports::Report;
+use crate::test_support::trace_dsl::trace;
+
+/// A trace in which functions have other names, and waits for the object `n` are over a connection and ended by `waker`.
+fn with(picture: &str, names: &[(&str, &str)], waker: Option<WakerKind>) -> Trace {
+    let mut trace = trace(picture);
+    for (old, new) in names {
+        let frame = trace.frames.function.iter().position(|function| function == old).expect("a function");
+        trace.frames.function[frame] = (*new).to_owned();
+    }
+    for name in trace.objects.name.iter_mut().filter(|name| *name == "n") {
+        *name = "TCP 127.0.0.1:* -> 127.0.0.1:80".to_owned();
+    }
+    if let Some(waker) = waker {
+        trace.off_cpu.waker_kind.fill(waker.code());
+    }
+    trace.tables_changed();
+    trace
+}
+
+fn advice(trace: &Trace) -> String {
+    let view = of(Report::Explain, trace, &Query::default());
+    let first = column(&view, "advice").into_iter().next();
+    first.map_or_else(String::new, |value| match value {
+        Value::Prose(advice) => advice.to_string(),
+        other => format!("{other:?}"),
+    })
+}
+
+#[test]
+fn a_sleep_between_tries_and_one_for_a_rate_are_told() {
+    let sleeps = format!("a: {}", "#sssssssss".repeat(4));
+    let cases = [
+        ("retry_with_backoff", "It waits before it tries again"),
+        ("RateLimiter.acquire", "A limit of the rate"),
+        ("nap", "Let it be woken"),
+    ];
+    for (function, expected) in cases {
+        let told = advice(&with(&sleeps, &[("use_s", function)], None));
+        assert!(told.starts_with(expected), "{function}: {told}");
+    }
+}
+
+#[test]
+fn answers_one_at_a_time_are_counted() {
+    let asks = format!("a: {}", "#nn".repeat(25));
+    let told = advice(&with(&asks, &[], Some(WakerKind::Answer)));
+    assert!(told.starts_with("25 answers took 2.00 ms each on average, one at a time: ask for several"), "{told}");
+    let few = format!("a: {}", "#nnnnnn".repeat(6));
+    assert!(advice(&with(&few, &[], Some(WakerKind::Answer))).starts_with("Record that program too"));
+}
+
+#[test]
+fn a_wait_below_an_event_loop_keeps_all_of_it() {
+    let asks = format!("a: {}", "#nn".repeat(25));
+    let told = advice(&with(&asks, &[("main", "BaseEventLoop._run_once")], Some(WakerKind::Answer)));
+    assert!(told.starts_with("This thread runs an event loop"), "{told}");
+}
+
+#[test]
+fn data_that_a_timer_brings_within_a_machine_was_held_back() {
+    let late = |cells: usize| format!("a: {}", format!("#{}", "n".repeat(cells)).repeat(25));
+    let told = advice(&with(&late(41), &[], Some(WakerKind::Network)));
+    assert!(told.contains("25 times the data came by a timer, after 41.0 ms on average"), "{told}");
+    assert!(!advice(&with(&late(3), &[], Some(WakerKind::Network))).contains("by a timer"));
+}
