@@ -8,7 +8,7 @@ use crate::reports::{outside_words, request_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, is_within_machine, kept_at, library_wait, sleeps_for_lock, takes_requests,
+    RootCause, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock, takes_requests, waits_ns_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -96,16 +96,14 @@ pub fn advice(
             say!(ADVICE_CONNECTIONS, label = label)
         }
         (CauseKind::Network | CauseKind::Outside, _)
-            if let Some(advice) = few_for_outside(fold, explanation, root, chains) =>
+            if let Some(advice) = few_for_outside(fold, explanation, root, chains)
+                .or_else(|| outside_words::one_at_a_time(fold, explanation, root)) =>
         {
             advice
         }
-        (CauseKind::Network | CauseKind::Outside, _)
-            if let Some(advice) = outside_words::one_at_a_time(fold, explanation, root) =>
+        (CauseKind::TimedOut | CauseKind::Unfinished, _)
+            if let Some(threads) = waits_for_itself(fold, explanation, root) =>
         {
-            advice
-        }
-        (CauseKind::TimedOut | CauseKind::Unfinished, _) if let Some(threads) = waits_for_itself(explanation, root) => {
             say!(ADVICE_POOL_WAITS_FOR_ITSELF, threads = threads, who = names.role(root.cause.role))
         }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
@@ -172,6 +170,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         // One that was always found waiting may have been woken in between.
+        CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
         CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
         CauseKind::Unfinished if is_lock => {
             say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
@@ -183,12 +182,12 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
 }
 
 /// The threads of a pool that wait at one place all at once: what they wait for is perhaps to be done by one of them.
-fn waits_for_itself(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+fn waits_for_itself(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
     let account: &Account = explanation.accounts.get(&root.cause.role)?;
     let threads = account.threads;
     let names = &explanation.names;
     let is_pool = threads >= 2 && names.are_workers_at(root.stack) && !names.takes_from_queue(root.stack);
-    let waits_ns = if is_pool { names.waits_ns_at(root.cause.role, &root.at) } else { 0 };
+    let waits_ns = if is_pool { waits_ns_at(fold.trace, names, root.cause.role, &root.at) } else { 0 };
     let at_once = waits_ns as f64 >= ALL_AT_ONCE * threads as f64 * root.wall_ns.max(root.path_ns) as f64;
     (is_pool && at_once).then_some(threads)
 }

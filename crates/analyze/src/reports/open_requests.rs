@@ -118,7 +118,9 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
         let open = looks.open.mean(spans);
         // Either may come in several segments, and what nobody answers does not count.
         let requests = looks.requests.min(looks.answers);
-        let each_ns = (requests > 0).then(|| (open * whole_ns / requests as f64) as u64);
+        // Of connections that live for one request, those that are shorter than two looks have no answer.
+        let are_counted = requests > 0 && (!is_outgoing || 2 * looks.answers >= looks.requests);
+        let each_ns = are_counted.then(|| (open * whole_ns / requests as f64) as u64);
         let connections = looks.connections;
         let most_open = looks.open.most(spans);
         Requests { process, is_incoming: !is_outgoing, endpoint, open, most_open, connections, requests, each_ns }

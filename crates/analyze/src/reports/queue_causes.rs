@@ -80,6 +80,9 @@ const DENIED_ELAPSED: f64 = 0.05;
 const DENIED_NS: u64 = 20_000_000;
 /// Part of it for which there must be others.
 const EXPLAINED: f64 = 0.3;
+/// The same where the program's own threads hardly had the CPUs, and the part of the time in run queues up to which they hardly had.
+const SEEN: f64 = 0.1;
+const HARDLY_OWN: f64 = 0.2;
 /// How Dwell itself is called among the other programs.
 const OWN_NAME: &str = "dwell";
 /// Others that are named.
@@ -94,6 +97,8 @@ pub const OWN_QUEUE_SHARE: f64 = 0.2;
 const COLLECTED_SHARE: f64 = 0.5;
 /// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
 const KEPT_SHARE: f64 = 0.5;
+/// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
+const TAKEN_SHARE: f64 = 0.2;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
@@ -112,12 +117,12 @@ const PREEMPTED_SHARE: f64 = 0.7;
 /// The reasons that matter.
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
     let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
-    let others = if quota.is_some() { None } else { cpus_taken(fold) };
+    let others = if quota.is_some() { None } else { cpus_taken(fold, run_queue) };
     quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns)).collect()
 }
 
 /// Other programs had the CPUs.
-fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
+fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let (all_ns, rivals) = (fold.levels.denied_ns, &fold.trace.manifest.taken.rivals);
     let wanted_ns = all_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
     // What others took is known for the whole recording only.
@@ -129,7 +134,11 @@ fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
     let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell));
     let enough =
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
-    if !enough || denied_ns < DENIED_NS || (taken_ns(&by_others) as f64) < EXPLAINED * denied_ns as f64 {
+    // Where the program's own threads hardly had the CPUs, who is seen now and then had them all the time.
+    let least = if is_hardly_own(run_queue) { SEEN } else { EXPLAINED };
+    let is_explained = taken_ns(&by_others) as f64 >= least * denied_ns as f64
+        || cpus_used(fold).is_some_and(|used| are_taken(fold.trace, used));
+    if !enough || denied_ns < DENIED_NS || by_others.is_empty() || !is_explained {
         return None;
     }
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
@@ -142,6 +151,12 @@ fn cpus_taken(fold: &Fold<'_>) -> Option<QueueCause> {
         evidence: text.into(),
         stack: StackId::NONE,
     })
+}
+
+/// Whether the program's threads were in run queues for other reasons than one another, and for longer than waking up takes.
+fn is_hardly_own(run_queue: &RunQueue) -> bool {
+    let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns);
+    run_queue.all_ns > 0 && own_ns as f64 <= HARDLY_OWN * run_queue.all_ns as f64
 }
 
 /// The program's control group may use no more.
@@ -205,7 +220,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
     let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
-    let kept_to = cpus_kept_to(fold).filter(|kept_to| *kept_to < cpus);
+    let kept_to = cpus_used(fold).filter(|used| *used < cpus && !are_taken(fold.trace, *used));
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
@@ -261,7 +276,7 @@ fn is_of_go_runtime(trace: &Trace, site: &Site) -> bool {
 }
 
 /// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
-fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
+fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
     // Which CPU a goroutine ran on is not known; and a part of the threads or of the time tells nothing of all.
     let is_part = fold.query.is_filtered() || fold.query.is_cut();
     if is_part || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
@@ -277,6 +292,16 @@ fn cpus_kept_to(fold: &Fold<'_>) -> Option<u32> {
     let runs = |thread: &usize| is_much(samples.of(*thread).len());
     let is_bound = !(0..trace.threads.tid.len()).filter(runs).any(|thread| strays(trace, thread, &used));
     (!used.is_empty() && is_bound).then_some(used.len() as u32)
+}
+
+/// Whether other programs had the CPUs that are left beside `used` of them: then the scheduler kept the program's threads from there.
+fn are_taken(trace: &Trace, used: u32) -> bool {
+    let left = trace.manifest.cpus.usable.max(1).saturating_sub(used);
+    if left == 0 {
+        return false;
+    }
+    let others_ns: u64 = trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns));
+    others_ns as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
 }
 
 /// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.
@@ -332,6 +357,17 @@ mod tests {
         let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
         assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
         assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
+    }
+
+    #[test]
+    fn cpus_that_others_had_are_no_affinity() {
+        let reasons = |others: u64| {
+            let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 100);
+            trace.manifest.taken.rivals = vec![Rival { name: "other".into(), ns: others * CELL }];
+            reasons(&trace)
+        };
+        assert_eq!(reasons(10), [QueueReason::Affinity]);
+        assert_eq!(reasons(180), [QueueReason::OtherPrograms]);
     }
 
     #[test]

@@ -231,7 +231,9 @@ mod tests {
     fn a_program_has_the_name_by_which_it_was_started() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        fs::copy("/usr/bin/sleep", &file).expect("a program");
+        // By another program: a test that forks meanwhile would keep what this one writes to, and nobody could execute it.
+        let copied = std::process::Command::new("cp").arg("/usr/bin/sleep").arg(&file).status().expect("cp");
+        assert!(copied.success());
         std::os::unix::fs::symlink(&file, &link).expect("a link");
         for started in [&file, &link] {
             let mut child = std::process::Command::new(started).arg("60").spawn().expect("a process");

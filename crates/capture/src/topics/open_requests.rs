@@ -20,7 +20,7 @@ const COST_SHARE: u64 = 200;
 const MOST_GROUPS: usize = 64;
 
 /// Connections of a process at one port, or to one address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     tgid: u32,
     is_incoming: bool,
@@ -52,9 +52,9 @@ impl Counts {
         }
     }
 
-    /// Whether any is open, or came since the look before.
+    /// Whether any is open, or came or went since the look before.
     fn has_requests(&self) -> bool {
-        self.open > 0 || self.requests > 0
+        self.open > 0 || self.requests > 0 || self.answers > 0
     }
 }
 
@@ -63,6 +63,36 @@ const MOST_CONNECTIONS: usize = 1 << 16;
 
 /// What tells a connection from the others: process, ports, address.
 type ConnectionKey = (u32, u16, u16, [u8; 16]);
+
+/// A connection at a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SeenConnection {
+    group: Group,
+    /// Segments of requests and of answers.
+    requests: u32,
+    answers: u32,
+    /// Looks in a row at which the same request waited.
+    looks_open: u32,
+}
+
+impl SeenConnection {
+    /// What `connection` is now, where it `before` was what it was.
+    fn new(connection: &ConnectionState, before: Option<&Self>) -> Self {
+        let is_open = connection.flags & connection_flag::IS_ASKED != 0;
+        let same = before.filter(|before| before.requests == connection.segments && is_open);
+        Self {
+            group: group(connection),
+            requests: connection.segments,
+            answers: connection.answers,
+            looks_open: u32::from(is_open) + same.map_or(0, |before| before.looks_open),
+        }
+    }
+
+    /// Whether its request was answered if it is gone: it waited at several looks. One that was seen once may be one of many that no look saw.
+    fn was_answered(&self) -> bool {
+        self.looks_open > 1
+    }
+}
 
 /// Looks at the connections of profiled processes now and then.
 pub struct ConnectionLooks {
@@ -74,8 +104,8 @@ pub struct ConnectionLooks {
     looks: u64,
     /// Those with requests at the last look.
     known: BTreeMap<Group, Counts>,
-    /// Of each connection at the last look: segments of requests and of answers.
-    segments: HashMap<ConnectionKey, (u32, u32)>,
+    /// The connections at the last look.
+    seen: HashMap<ConnectionKey, SeenConnection>,
 }
 
 /// Whether looks are made.
@@ -101,7 +131,7 @@ impl ConnectionLooks {
             next_ns: 0,
             looks: 0,
             known: BTreeMap::new(),
-            segments: HashMap::new(),
+            seen: HashMap::new(),
         })
     }
 
@@ -115,10 +145,12 @@ impl ConnectionLooks {
         walk::read(&self.link, &mut self.bytes)?;
         let connections: Vec<ConnectionState> =
             self.bytes.chunks_exact(size_of::<ConnectionState>()).map(pod_read_unaligned).collect();
-        let connections = without_copies(connections, &self.segments);
-        let groups = grouped(&connections, (self.looks > 0).then_some(&self.segments));
-        self.segments =
-            connections.iter().take(MOST_CONNECTIONS).map(|it| (key(it), (it.segments, it.answers))).collect();
+        let connections = without_copies(connections, &self.seen);
+        let mut groups = grouped(&connections, (self.looks > 0).then_some(&self.seen));
+        let seen = connections.iter().take(MOST_CONNECTIONS);
+        let seen = seen.map(|it| (key(it), SeenConnection::new(it, self.seen.get(&key(it))))).collect();
+        add_closed(&mut groups, &self.seen, &seen);
+        self.seen = seen;
         self.write(groups, trace, began_ns);
         self.looks += 1;
         let interval_ns = INTERVAL_NS.max(COST_SHARE * thread_cpu_ns().saturating_sub(began_cpu_ns));
@@ -142,11 +174,34 @@ fn key(connection: &ConnectionState) -> ConnectionKey {
     (connection.tgid, connection.local_port, connection.remote_port, connection.remote_address)
 }
 
+fn group(connection: &ConnectionState) -> Group {
+    let is_incoming = connection.flags & connection_flag::ACCEPTED != 0;
+    let (port, remote_address) = match is_incoming {
+        true => (connection.local_port, [0; 16]),
+        false => (connection.remote_port, connection.remote_address),
+    };
+    Group { tgid: connection.tgid, is_incoming, port, remote_address }
+}
+
+/// Adds the answers of connections that are closed: whoever asks over a new connection each time sees its answer come with the end.
+fn add_closed(
+    groups: &mut BTreeMap<Group, Counts>,
+    before: &HashMap<ConnectionKey, SeenConnection>,
+    now: &HashMap<ConnectionKey, SeenConnection>,
+) {
+    let closed = before.iter().filter(|(key, it)| it.was_answered() && !now.contains_key(key));
+    for (_, it) in closed {
+        if groups.len() < MOST_GROUPS || groups.contains_key(&it.group) {
+            groups.entry(it.group).or_default().answers += 1;
+        }
+    }
+}
+
 /// Each connection once: a child has its parent's open files until it executes a program. It is of whoever had it at the look before, or of the
 /// older process.
 fn without_copies(
     mut connections: Vec<ConnectionState>,
-    before: &HashMap<ConnectionKey, (u32, u32)>,
+    before: &HashMap<ConnectionKey, SeenConnection>,
 ) -> Vec<ConnectionState> {
     let end = |it: &ConnectionState| (it.local_port, it.remote_port, it.remote_address);
     connections.sort_by_key(|it| (end(it), !before.contains_key(&key(it)), it.tgid));
@@ -157,22 +212,18 @@ fn without_copies(
 /// Connections by what they have in common; `before` tells what was asked over each until the last look, if there was one.
 fn grouped(
     connections: &[ConnectionState],
-    before: Option<&HashMap<ConnectionKey, (u32, u32)>>,
+    before: Option<&HashMap<ConnectionKey, SeenConnection>>,
 ) -> BTreeMap<Group, Counts> {
     let mut groups: BTreeMap<Group, Counts> = BTreeMap::new();
     for connection in connections {
-        let is_incoming = connection.flags & connection_flag::ACCEPTED != 0;
-        let (port, remote_address) = match is_incoming {
-            true => (connection.local_port, [0; 16]),
-            false => (connection.remote_port, connection.remote_address),
-        };
-        let group = Group { tgid: connection.tgid, is_incoming, port, remote_address };
+        let group = group(connection);
         if groups.len() < MOST_GROUPS || groups.contains_key(&group) {
             let counts = groups.entry(group).or_default();
             counts.connections += 1;
             counts.open += u32::from(connection.flags & connection_flag::IS_ASKED != 0);
             if let Some(before) = before {
-                counts.add(connection, before.get(&key(connection)).copied().unwrap_or_default());
+                let before = before.get(&key(connection)).map_or((0, 0), |it| (it.requests, it.answers));
+                counts.add(connection, before);
             }
         }
     }
@@ -202,10 +253,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_request_that_ends_with_its_connection_is_answered() {
+        let open =
+            ConnectionState { tgid: 7, flags: connection_flag::IS_ASKED, segments: 1, ..ConnectionState::zeroed() };
+        let first = SeenConnection::new(&open, None);
+        let second = SeenConnection::new(&open, Some(&first));
+        let answers = |before: SeenConnection| {
+            let mut groups = BTreeMap::new();
+            add_closed(&mut groups, &HashMap::from([(key(&open), before)]), &HashMap::new());
+            groups.get(&group(&open)).map(|counts: &Counts| counts.answers)
+        };
+        assert_eq!((answers(first), answers(second)), (None, Some(1)));
+        let next = SeenConnection::new(&ConnectionState { segments: 2, ..open }, Some(&second));
+        assert_eq!(answers(next), None, "another request");
+    }
+
+    #[test]
     fn a_childs_copies_do_not_count() {
         let of = |tgid, remote_port| ConnectionState { tgid, remote_port, local_port: 80, ..ConnectionState::zeroed() };
         let owners = |before: &[ConnectionState]| {
-            let before = before.iter().map(|it| (key(it), (0, 0))).collect();
+            let before = before.iter().map(|it| (key(it), SeenConnection::new(it, None))).collect();
             let left = without_copies(vec![of(9, 1), of(7, 1), of(9, 2)], &before);
             left.iter().map(|it| (it.tgid, it.remote_port)).collect::<Vec<_>>()
         };
@@ -235,7 +302,10 @@ mod tests {
         let counts = |connections, open, requests| Counts { connections, open, requests, ..Counts::default() };
         assert_eq!(counted(None), [(false, 5432, counts(1, 1, 0)), (true, 80, counts(2, 1, 0))]);
         // One connection was there and asked twice more, one is new; both were answered.
-        let before = HashMap::from([(key(&all[0]), (3, 2)), (key(&all[2]), (5, 3))]);
+        let seen = |it: &ConnectionState, requests, answers| {
+            (key(it), SeenConnection { group: group(it), requests, answers, looks_open: 0 })
+        };
+        let before = HashMap::from([seen(&all[0], 3, 2), seen(&all[2], 5, 3)]);
         let accepted = Counts { answers: 1 + 3, sent_ns: [9, 9, 0, 0], ..counts(2, 1, 7) };
         assert_eq!(counted(Some(&before)), [(false, 5432, counts(1, 1, 0)), (true, 80, accepted)]);
     }

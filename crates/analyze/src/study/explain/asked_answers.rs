@@ -1,8 +1,6 @@
 //! Answers that threads waited for one at a time: how many came, and how long each took.
 
-use std::collections::HashSet;
-
-use dwell_model::{ObjectId, Outcome};
+use dwell_model::Outcome;
 use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
@@ -34,7 +32,6 @@ pub fn asked_answers(
     at: &str,
     counts: impl Fn(u64) -> bool,
 ) -> AskedAnswers {
-    let objects: HashSet<ObjectId> = names.objects(label).iter().copied().collect();
     let (events, mut answers) = (trace.events(), AskedAnswers::default());
     for thread in names.members_of(role) {
         let before = answers.count;
@@ -42,7 +39,7 @@ pub fn asked_answers(
             let key = events.key(key);
             if times.wait_ns > 0
                 && counts(times.wait_ns)
-                && objects.contains(&key.object())
+                && names.has_label(&key, label)
                 && names.is_at(key.stack(), at)
             {
                 // What is cut by time-outs goes on until the answer comes.
@@ -53,4 +50,15 @@ pub fn asked_answers(
         answers.threads += u64::from(answers.count > before);
     }
     answers
+}
+
+/// How long threads of a role waited at the place that is called `at`, for whatever, ns.
+pub fn waits_ns_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> u64 {
+    let (events, mut sum) = (trace.events(), 0u64);
+    for thread in names.members_of(role) {
+        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+            sum = sum.saturating_add(if names.is_at(events.key(key).stack(), at) { times.wait_ns } else { 0 });
+        });
+    }
+    sum
 }

@@ -7,6 +7,7 @@ use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
 use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::open_requests::answered_requests;
 use crate::study::explain::terms::{RoleId, is_of_event_loop, listens};
 use crate::study::explain::wait_ends::{waited_for, waker_of};
 
@@ -14,6 +15,9 @@ use crate::study::explain::wait_ends::{waited_for, waker_of};
 const STREAM: u32 = 4;
 /// Waits for questions that make a role one that is asked.
 const USUAL: u64 = 5;
+
+/// Requests that a process must have answered, for its only thread to be one that is asked.
+const ANSWERED: u64 = 8;
 
 /// See the module.
 #[derive(Default)]
@@ -44,6 +48,12 @@ impl AskedFromOutside {
             processes.insert(trace.threads.process[thread]);
             Some(role_of(thread))
         });
+        // A thread that never waits for a question, since it looks for them, is asked all the same.
+        let mut asked = asked;
+        for thread in single_servers(trace) {
+            asked.insert(role_of(thread));
+            processes.insert(trace.threads.process[thread]);
+        }
         let is_asked = |thread: usize| asked.contains(&role_of(thread));
         let of_one_process = |one: usize, other: usize| trace.threads.process[one] == trace.threads.process[other];
         // Those to which these hand on what they were asked, and those that tell their loops that something is done: workers that are
@@ -71,6 +81,18 @@ impl AskedFromOutside {
         let is_asked = self.asked.contains(&role) && self.processes.contains(&process);
         (is_asked || self.workers.contains(&role)) && !self.streaming.contains(&thread)
     }
+}
+
+/// The only threads of processes that answered requests over TCP.
+fn single_servers(trace: &Trace) -> Vec<usize> {
+    let (threads, answered) = (&trace.threads, answered_requests(trace));
+    let mut of_process: HashMap<ProcessId, Vec<usize>> = HashMap::new();
+    for thread in (trace.fiber_threads..threads.tid.len()).filter(|thread| !threads.ignored[*thread]) {
+        of_process.entry(threads.process[thread]).or_default().push(thread);
+    }
+    let is_server = |process: &ProcessId| answered.get(process).is_some_and(|requests| *requests >= ANSWERED);
+    let single = of_process.into_iter().filter(|(process, threads)| threads.len() == 1 && is_server(process));
+    single.flat_map(|(_, threads)| threads).collect()
 }
 
 /// Whether a thread sleeps again and again and waits for nothing else in between.
@@ -110,4 +132,36 @@ fn usual_roles(
     }
     counts.retain(|_, count| *count >= USUAL);
     counts.into_keys().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_store::tables::OpenRequestRow;
+
+    use super::*;
+    use crate::test_support::trace_dsl::trace;
+
+    #[test]
+    fn the_only_thread_of_a_process_that_answers_is_asked() {
+        let single = |picture: &str, requests: u32| {
+            let mut trace = trace(picture);
+            let look = |time_ns| OpenRequestRow {
+                time_ns,
+                process: ProcessId::new(0),
+                is_incoming: true,
+                endpoint: "TCP :80".into(),
+                connections: 3,
+                open: 2,
+                requests,
+                answers: requests,
+            };
+            (0..4).for_each(|time_ns| {
+                trace.open_requests.push(look(time_ns));
+            });
+            single_servers(&trace)
+        };
+        assert_eq!(single("a: #ssss#ssss", 2), [0]);
+        assert!(single("a: #ssss#ssss", 1).is_empty(), "four requests are few");
+        assert!(single("a: #ssss#ssss\nb: #########", 2).is_empty(), "who of two answers is not known");
+    }
 }

@@ -10,10 +10,10 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::roots::RootCause;
-use crate::study::explain::terms::{CauseKind, PlaceId, RoleId, asks, is_client_socket, is_internal, listens};
+use crate::study::explain::terms::{
+    CauseKind, PlaceId, RoleId, asks, is_client_socket, is_internal, is_response, listens,
+};
 
-/// How answers are called that a fiber waits for.
-const RESPONSE: &str = "Response in ";
 /// Waits from which on they are a loop's: whoever waits once for the end of all is told nothing by its place.
 const REPEATED: usize = 4;
 /// Part of the path that the longest of them takes at most.
@@ -45,7 +45,7 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, 
         let is_own = |name: &str| is_internal(name) || is_client_socket(name);
         return !names.is_of_event_loop(cause.label) || called.all(is_own);
     }
-    if called.any(|name| asks(name) || name.starts_with(RESPONSE)) {
+    if called.any(|name| asks(name) || is_response(name)) {
         return true;
     }
     let kind = objects.first().map_or(ObjectType::Unknown, |object| object_type(trace, *object));

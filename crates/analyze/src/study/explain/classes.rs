@@ -32,7 +32,7 @@ use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
-    is_of_event_loop, is_within_machine, listens, parks_threads, serves,
+    is_of_event_loop, is_response, is_within_machine, listens, parks_threads, serves,
 };
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of};
@@ -356,7 +356,9 @@ impl<'n, 't> Classes<'n, 't> {
         if serves(name) || self.answers.is_published(key) {
             return Known(Idle);
         }
-        if is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
+        // A response that nobody waits for on behalf of a request may be a watch's, which answers for as long as it lives.
+        let is_awaited = is_response(name) && (outcome == Outcome::Woken || self.answers_requests(key));
+        if is_awaited || is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
             return Known(Demand);
         }
         if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && is_by_own_child(self.trace, key) {

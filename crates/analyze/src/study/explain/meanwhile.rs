@@ -8,7 +8,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{
-    Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, parks_threads,
+    Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, is_response, parks_threads,
 };
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::intervals::{Activity, for_each_interval, union_ns};
@@ -136,13 +136,10 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     longest(names, doings).filter(|found| found.ns as f64 >= SHARE * waits.length_ns() as f64)
 }
 
-/// How what goroutines wait for is called that sent a request.
-const RESPONSE: &str = "Response in ";
-
 /// Whether somebody outside owes an answer to whoever waits.
 fn is_answer(trace: &Trace, key: &EventKey) -> bool {
     let name = waited_for(trace, key);
-    name.starts_with(RESPONSE) || (is_client_socket(name) && !is_of_event_loop(key.syscall()))
+    is_response(name) || (is_client_socket(name) && !is_of_event_loop(key.syscall()))
 }
 
 /// The waits of the thread that waited most at the cause's place.

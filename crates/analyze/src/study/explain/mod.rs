@@ -75,7 +75,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_store::Trace;
 
 pub use self::account::Account;
-pub use self::asked_answers::{AskedAnswers, asked_answers};
+pub use self::asked_answers::{AskedAnswers, asked_answers, waits_ns_at};
 use self::awaited_ends::is_awaited;
 use self::blocked_loops::blocked_spans;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
@@ -102,7 +102,9 @@ pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::{Standstill, standstill};
-pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_within_machine};
+pub use self::terms::{
+    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine,
+};
 use self::wait_parts::{Wait, WaitPart};
 use self::waiters::Waiters;
 use self::walk::WaitWalk;

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
-use dwell_store::{Trace, WordMap};
+use dwell_store::{EventKey, Trace, WordMap};
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::channels::receives_from_queue;
@@ -330,9 +330,14 @@ impl<'f, 't> Names<'f, 't> {
         names.any(|name| is_full_pipe(name))
     }
 
-    /// The objects of a label.
+    /// Objects of a label, up to two.
     pub fn objects(&self, label: LabelId) -> &[ObjectId] {
         self.objects_of.get(label as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether waits of a key are for what has the label.
+    pub fn has_label(&self, key: &EventKey, label: LabelId) -> bool {
+        self.label_of.get(&(key.object(), key.syscall())) == Some(&label)
     }
 
     /// The one object of a label; none where several have it.
@@ -405,17 +410,6 @@ impl<'f, 't> Names<'f, 't> {
     /// Whether threads with the stack take what others hand to a queue.
     pub fn takes_from_queue(&self, stack: StackId) -> bool {
         receives_from_queue(self.trace, stack)
-    }
-
-    /// How long threads of the role waited at the place that is called `at`, ns.
-    pub fn waits_ns_at(&self, role: RoleId, at: &str) -> u64 {
-        let (events, mut sum) = (self.trace.events(), 0u64);
-        for thread in self.members_of(role) {
-            events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-                sum = sum.saturating_add(if self.is_at(events.key(key).stack(), at) { times.wait_ns } else { 0 });
-            });
-        }
-        sum
     }
 
     /// Whether the place of a stack that was looked up is the one.

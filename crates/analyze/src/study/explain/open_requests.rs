@@ -238,6 +238,11 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
 }
 
+/// How many requests over TCP each process answered, as far as looks saw.
+pub fn answered_requests(trace: &Trace) -> HashMap<ProcessId, u64> {
+    connections(trace).into_iter().map(|(process, of)| (process, of.exchanges.least())).collect()
+}
+
 /// Whether requests of others over TCP were seen to wait for processes of a role.
 pub fn takes_requests(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> bool {
     let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dwell_model::{ObjectId, Outcome, ProcessId, StackId};
+use dwell_model::{Outcome, ProcessId, StackId};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -75,7 +75,6 @@ pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
 /// The threads of a role that wait at a place for what has a label for most of their lives, and the part that these do; none where another
 /// one of the role and process mostly is parked without work.
 pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, LabelId), at: &str) -> Option<(u64, f64)> {
-    let objects: HashSet<ObjectId> = names.objects(label).iter().copied().collect();
     let (events, threads) = (trace.events(), &trace.threads);
     let (mut kept, mut waits_ns, mut lives_ns) = (Vec::new(), 0.0, 0.0);
     let mut free: Vec<ProcessId> = Vec::new();
@@ -84,7 +83,7 @@ pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, Lab
         let (mut here_ns, mut parked_ns) = (0.0, 0.0);
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let key = events.key(key);
-            if objects.contains(&key.object()) && names.is_at(key.stack(), at) {
+            if names.has_label(&key, label) && names.is_at(key.stack(), at) {
                 here_ns += times.wait_ns as f64;
             } else if parks_threads(object_type(trace, key.object())) {
                 parked_ns += times.wait_ns as f64;

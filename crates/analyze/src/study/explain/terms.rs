@@ -210,6 +210,14 @@ pub fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")
 }
 
+/// How answers are called for which a goroutine waits that sent a request.
+const RESPONSE: &str = "Response in ";
+
+/// Whether a goroutine waits for the answer to its request.
+pub fn is_response(name: &str) -> bool {
+    name.starts_with(RESPONSE)
+}
+
 /// Whether nothing but questions can come: a socket that listens, connections that it accepted, sets of these, and what the
 /// kernel asks a file system in user space.
 pub fn serves(name: &str) -> bool {
