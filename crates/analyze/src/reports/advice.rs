@@ -97,7 +97,7 @@ pub fn advice(
         }
         (CauseKind::Network | CauseKind::Outside, _)
             if let Some(advice) = few_for_outside(fold, explanation, root, chains)
-                .or_else(|| outside_words::one_at_a_time(fold, explanation, root)) =>
+                .or_else(|| outside_words::few_at_a_time(fold, explanation, root)) =>
         {
             advice
         }
@@ -129,6 +129,7 @@ fn by_names(
     lock: Option<&str>,
 ) -> Option<Sentence> {
     let advice = lock.and_then(library_lock).or_else(|| outside_words::held_back(fold, explanation, root));
+    let advice = advice.or_else(|| outside_words::backlog_is_full(fold, explanation, root));
     if advice.is_some() || lock.is_some() {
         return advice;
     }

@@ -7,11 +7,14 @@ use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
-    AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, asked_answers, asks, is_within_machine,
+    AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, always_asked, asked_answers, asks,
+    is_within_machine,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
 const MANY: u64 = 20;
+/// After which time a connection is asked for again at least, ns (TCP_TIMEOUT_INIT in include/net/tcp.h, 1 s), less a tick or two.
+const SENT_AGAIN_NS: u64 = 950_000_000;
 
 /// What to do where a thread blocks that runs a loop of events: nothing else of the loop goes on.
 pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
@@ -20,11 +23,17 @@ pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Ro
     (blocks && fold.stacks.whole_names(root.stack).any(runs_handlers)).then(|| say!(ADVICE_BLOCKS_LOOP))
 }
 
-/// What to do about answers that are waited for one at a time.
-pub fn one_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+/// What to do about answers that are waited for one at a time, or in a loop over so many connections.
+pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
-    if names.is_of_event_loop(root.cause.label) || !asks(names.label(root.cause.label)) {
+    if !asks(names.label(root.cause.label)) {
         return None;
+    }
+    if names.is_of_event_loop(root.cause.label) {
+        return Some(match always_asked(fold.trace, names, root.cause.role)? {
+            (endpoint, 1) => say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint),
+            (endpoint, many) => say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many)),
+        });
     }
     let waited_for = (root.cause.role, root.cause.label);
     let answers @ AskedAnswers { count, threads, .. } =
@@ -37,6 +46,18 @@ pub fn one_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
             threads = if threads > 1 { threads } else { 0 },
         )
     })
+}
+
+/// What to do where connecting within this machine takes as long as a lost packet is sent again: whoever listens had no room for it.
+pub fn backlog_is_full(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
+    let connects = kind == CauseKind::Network && names.call(label).is_some_and(|call| call == "connect");
+    if !connects || !is_within_machine(names.label(label)) {
+        return None;
+    }
+    let late = asked_answers((fold.trace, names), (role, label), &root.at, |ns| ns >= SENT_AGAIN_NS);
+    (late.count > 0 && late.wait_ns >= root.wait_ns / 2)
+        .then(|| say!(ADVICE_BACKLOG, count = late.count, mean = Word::Ns(late.mean_ns())))
 }
 
 /// What to do where TCP held data back between two ends of this machine: whoever sends there ends the wait, but a timer did, as late as an

@@ -247,6 +247,9 @@ sentence_table! {
     ADVICE_DELAYED_ACK = "advice-delayed-ack",
         "Both ends are on this machine, and {count} times the data came by a timer, after {mean} on average: TCP held back a small piece (Nagle's algorithm) until the other end's delayed ACK. Send a message at once (one writev, a buffer), or set TCP_NODELAY.",
         "両端は同じマシンにあり、{count} 回、データは平均 {mean} 後にタイマーによって届きました。TCP が小さな断片を、相手の遅延 ACK まで保留しています (Nagle アルゴリズム)。メッセージを一度に送る (バッファーにまとめる) か、TCP_NODELAY を設定してください。";
+    ADVICE_BACKLOG = "advice-backlog",
+        "Both ends are on this machine, and connecting took {mean} on average, {count} {count|time|times}: whoever listens has no room for more connections, and TCP asks again after 1 s. Accept sooner (more threads, nothing slow in the loop that accepts), or allow more to wait: listen(), net.core.somaxconn.",
+        "両端は同じマシンにあり、接続に平均 {mean} かかりました ({count} 回)。待ち受ける側の接続キューに空きがなく、TCP は 1 秒後に再要求します。早く受け付ける (スレッドを増やす、受け付けるループで遅い処理をしない) か、キューを大きくしてください: listen()、net.core.somaxconn。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",

@@ -72,3 +72,19 @@ fn data_that_a_timer_brings_within_a_machine_was_held_back() {
     assert!(told.contains("25 times the data came by a timer, after 41.0 ms on average"), "{told}");
     assert!(!advice(&with(&late(3), &[], Some(WakerKind::Network))).contains("by a timer"));
 }
+
+#[test]
+fn connections_that_are_asked_for_again_find_no_room() {
+    let connects = |cells: usize| {
+        let mut trace = with(&format!("a: #{}##", "n".repeat(cells)), &[], Some(WakerKind::Network));
+        trace.off_cpu.syscall.fill(42); // connect
+        trace.tables_changed();
+        advice(&trace)
+    };
+    assert!(
+        connects(1010).contains("connecting took 1.01 s on average, 1 time: whoever listens"),
+        "{}",
+        connects(1010)
+    );
+    assert!(!connects(300).contains("whoever listens"));
+}

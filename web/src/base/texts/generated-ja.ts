@@ -205,6 +205,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-network": "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。",
   "advice-held-back": "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。",
   "advice-delayed-ack": "両端は同じマシンにあり、{count} 回、データは平均 {mean} 後にタイマーによって届きました。TCP が小さな断片を、相手の遅延 ACK まで保留しています (Nagle アルゴリズム)。メッセージを一度に送る (バッファーにまとめる) か、TCP_NODELAY を設定してください。",
+  "advice-backlog": "両端は同じマシンにあり、接続に平均 {mean} かかりました ({count} 回)。待ち受ける側の接続キューに空きがなく、TCP は 1 秒後に再要求します。早く受け付ける (スレッドを増やす、受け付けるループで遅い処理をしない) か、キューを大きくしてください: listen()、net.core.somaxconn。",
   "advice-device": "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。",
   "advice-device-write": "デバイスを待つ回数を減らしてください。一度に多く書き込む、複数のコミットで同期を共有する、またはより速いデバイスを使ってください。",
   "advice-io-quota": "遅いのはデバイスではありません。クォータを上げる (io.max、docker の --device-read-bps と --device-write-bps) か、読み書きを減らしてください。",

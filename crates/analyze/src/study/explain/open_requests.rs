@@ -31,6 +31,8 @@ const MORE: f64 = 1.0;
 const IN_USE: f64 = 0.3;
 /// Connections beyond which no limit is told: so many are no small pool.
 const MANY: u32 = 64;
+/// Part of a client's connections on which a request waits on average from which on more of them would be used.
+const NEARLY_ALL: f64 = 0.85;
 /// A request that waits for longer asks for what is still to happen, ns, and one that waits for longer for a timer alone: that may be how
 /// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
@@ -236,6 +238,32 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     let is_full = (2..=MANY).contains(&connections) && mean >= IN_USE * f64::from(connections);
     let is_limit = is_full && asked.mean(spans) >= f64::from(connections) + MORE;
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
+}
+
+/// An address that processes of a role ask over few connections, nearly all of which wait for an answer nearly all the time, and how many these
+/// are: a limit, if there is more to ask.
+pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<(String, u32)> {
+    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let table = &trace.open_requests;
+    let mut of_endpoint: BTreeMap<(ProcessId, &str), (StepFunction, StepFunction)> = BTreeMap::new();
+    for row in
+        (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row] && processes.contains(&table.process[*row]))
+    {
+        let (open, made) = of_endpoint.entry((table.process[row], &table.endpoint[row])).or_default();
+        open.0.push((table.time_ns[row], table.open[row]));
+        made.0.push((table.time_ns[row], table.connections[row]));
+    }
+    let elapsed_ns = trace.elapsed_ns();
+    let limit = |((_, endpoint), (open, made)): ((ProcessId, &str), (StepFunction, StepFunction))| {
+        let spans = open.spans(elapsed_ns);
+        let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+        let connections = made.most(&spans);
+        let is_full = (1..=MANY).contains(&connections)
+            && asked_ns as f64 >= MOSTLY * elapsed_ns as f64
+            && open.mean(&spans) >= NEARLY_ALL * f64::from(connections);
+        is_full.then(|| (endpoint.to_owned(), connections))
+    };
+    of_endpoint.into_iter().find_map(limit)
 }
 
 /// How many requests over TCP each process answered, as far as looks saw.

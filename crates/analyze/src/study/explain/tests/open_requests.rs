@@ -7,7 +7,7 @@ use dwell_store::tables::{OpenRequestRow, SampledSendRow};
 use super::causes;
 use crate::engine::fold::Fold;
 use crate::question::query::Query;
-use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, explain};
+use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, always_asked, explain};
 use crate::test_support::trace_dsl::{CELL, trace};
 
 /// A look at connections: requests that wait, of so many connections, and how many came since the look before.
@@ -130,4 +130,19 @@ fn a_loop_is_idle_where_no_request_waits_or_nothing_tells_what_for() {
     let parked = "loop: eeeee#eeeeee#eeeeee#
                   pool: cccccccccccccccccccc";
     assert!(is_told(parked, BY_ANSWER, &[incoming, outgoing]), "another thread has no work");
+}
+
+#[test]
+fn a_client_whose_connections_are_always_asked_has_a_limit() {
+    let limit = |open: u32, connections: u32| {
+        let trace = looked_at(LOOP, BY_ANSWER, &[(false, "TCP 10.0.0.1:80", [open, connections, 9])]);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        always_asked(&trace, &explanation.names, explanation.names.role_of(0))
+    };
+    assert_eq!(limit(2, 2), Some(("TCP 10.0.0.1:80".to_owned(), 2)));
+    assert_eq!(limit(1, 1), Some(("TCP 10.0.0.1:80".to_owned(), 1)));
+    assert_eq!(limit(2, 4), None, "two are free");
+    assert_eq!(limit(90, 90), None, "no small pool");
 }
