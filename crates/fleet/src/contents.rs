@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dwell_files::Folder;
 
+use crate::CAUSES;
 use crate::levels::{LEVELS, folder_if_any, names};
 
 /// How many files a store has.
@@ -14,6 +15,8 @@ pub struct StoreContents {
     pub whole: u64,
     /// Files of sums that a compaction made.
     pub summed: u64,
+    /// Tables of causes.
+    pub causes: u64,
     /// Files that an agent writes at the moment, or that one left when it was killed. No question reads them.
     pub partial: u64,
 }
@@ -33,6 +36,12 @@ impl StoreContents {
         })?;
         if let Some(levels) = folder_if_any(&store, LEVELS)? {
             each_file(&levels, |file| contents.summed += u64::from(file.ends_with(".parquet")))?;
+        }
+        if let Some(causes) = folder_if_any(&store, CAUSES)? {
+            each_file(&causes, |file| {
+                contents.causes += u64::from(file.ends_with(".parquet"));
+                contents.partial += u64::from(file.ends_with(".parquet.partial"));
+            })?;
         }
         Ok(contents)
     }
@@ -56,7 +65,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{FleetRow, FleetStore};
+    use crate::{CauseRow, FleetRow, FleetStore};
 
     #[test]
     fn files_that_are_half_written_are_counted_apart() {
@@ -69,6 +78,8 @@ mod tests {
         store.write("b", "h", 7, &[FleetRow::default()]).unwrap();
         fs::write(path.join("day=1970-01-01/service=b/h-8.parquet.partial"), "PAR1").unwrap();
         fs::write(path.join("notes.txt"), "").unwrap();
-        assert_eq!(StoreContents::of(&path).unwrap(), StoreContents { whole: 2, summed: 0, partial: 1 });
+        store.write_causes("a", "h", 7, &[CauseRow::default()]).unwrap();
+        let contents = StoreContents { whole: 2, summed: 0, causes: 1, partial: 1 };
+        assert_eq!(StoreContents::of(&path).unwrap(), contents);
     }
 }

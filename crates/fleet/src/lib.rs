@@ -4,6 +4,7 @@
 //! and the questions that they answer, as SQL.
 
 mod arrivals;
+mod causes;
 mod change;
 mod contents;
 mod levels;
@@ -17,6 +18,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use dwell_files::Folder;
 
 pub use arrivals::{PresenceChange, PresenceSpan, changes_at};
+pub use causes::CauseRow;
 pub use change::{LevelChange, largest_change};
 pub use contents::StoreContents;
 pub use levels::{CompactionPlan, CompactionResult, FileNeed, StoreCompaction, StoreFiles, SumLevel};
@@ -28,6 +30,8 @@ pub use table::FleetRow;
 
 /// Rights of its folders, less the umask's.
 const FOLDER_MODE: u32 = 0o755;
+/// Folder in it that has the causes of windows.
+pub(crate) const CAUSES: &str = "causes";
 /// Is made and deleted when the store is opened.
 const PROBE: &str = ".dwell-agent-probe";
 /// Characters of a service's or a host's name that are kept.
@@ -92,10 +96,25 @@ impl FleetStore {
     /// Those of the calls that it needs.
     pub fn write(&self, service: &str, host: &str, start_ns: i64, rows: &[FleetRow]) -> io::Result<()> {
         let bytes = table::to_parquet(rows).map_err(io::Error::other)?;
-        let day = child(&self.folder, &format!("day={}", day_of(start_ns)))?;
-        let folder = child(&day, &format!("service={}", path_name(service)))?;
-        folder.replace(&format!("{}-{start_ns}.parquet", path_name(host)), &bytes)
+        replace_table(&self.folder, service, host, start_ns, &bytes)
     }
+
+    /// Writes why `service` waited on `host` in the window that began at `start_ns`, Unix time; whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Those of the calls that it needs.
+    pub fn write_causes(&self, service: &str, host: &str, start_ns: i64, rows: &[CauseRow]) -> io::Result<()> {
+        let bytes = causes::to_parquet(rows).map_err(io::Error::other)?;
+        replace_table(&child(&self.folder, CAUSES)?, service, host, start_ns, &bytes)
+    }
+}
+
+/// Writes a table into the folder of its day and service.
+fn replace_table(folder: &Folder, service: &str, host: &str, start_ns: i64, bytes: &[u8]) -> io::Result<()> {
+    let day = child(folder, &format!("day={}", day_of(start_ns)))?;
+    let folder = child(&day, &format!("service={}", path_name(service)))?;
+    folder.replace(&format!("{}-{start_ns}.parquet", path_name(host)), bytes)
 }
 
 /// The folder `name` in `parent`, which another agent may just have made.

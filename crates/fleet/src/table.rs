@@ -60,14 +60,14 @@ pub struct FleetRow {
     pub runnable_ns: i64,
 }
 
-/// A column: texts or numbers.
-enum Cells {
-    Texts(fn(&FleetRow) -> &str),
-    Numbers(fn(&FleetRow) -> i64),
+/// A column of rows: texts or numbers.
+pub(crate) enum Cells<R> {
+    Texts(fn(&R) -> &str),
+    Numbers(fn(&R) -> i64),
 }
 
 /// How the columns of [`SCHEMA`] are filled.
-const COLUMNS: [Cells; 13] = [
+const COLUMNS: [Cells<FleetRow>; 13] = [
     Cells::Texts(|row| &row.host),
     Cells::Numbers(|row| row.t),
     Cells::Numbers(|row| row.length_ns),
@@ -85,11 +85,16 @@ const COLUMNS: [Cells; 13] = [
 
 /// The bytes of a file that has these rows.
 pub(crate) fn to_parquet(rows: &[FleetRow]) -> Result<Vec<u8>> {
+    parquet_of(SCHEMA, &COLUMNS, rows)
+}
+
+/// The bytes of a file with these rows, whose columns are those of the schema, in its order.
+pub(crate) fn parquet_of<R>(schema: &str, columns: &[Cells<R>], rows: &[R]) -> Result<Vec<u8>> {
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let schema = Arc::new(parse_message_type(schema)?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
-    for cells in &COLUMNS {
+    for cells in columns {
         let Some(mut column) = group.next_column()? else { break };
         match cells {
             Cells::Texts(of) => {

@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 5;
 
 /// Prints what would be done; fails where it could not be.
 pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
-    let AgentSettings { store, row_ns, duration_ns, host, rules } = settings;
+    let AgentSettings { store, row_ns, duration_ns, host, window_ns, cpu_percent, rules } = settings;
     let state = settings.try_store()?;
     let state = match state {
         StoreState::Writable => "can be written",
@@ -28,6 +28,10 @@ pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
     let mut text = format!("The configuration {} is good.\n\n", config.display());
     text += &format!("store  {}: {state}\n", store.display());
     text += &format!("host   {host}\nrow    {}, until {until}\n", duration(*row_ns));
+    text += &match window_ns {
+        0 => "causes none: `window` is 0\n".to_owned(),
+        ns => format!("causes windows of {}, {cpu_percent} % of one CPU\n", duration(*ns)),
+    };
     let mut of_rules = vec![Vec::new(); rules.0.len()];
     let mut others = 0;
     let build_ids = BuildIds::default();

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::rules::{ProcessTrait, ServiceRule, ServiceRules};
-use crate::args::{nearest_word, positive_seconds};
+use crate::args::{cpu_percent, nearest_word, positive_seconds, window};
 use crate::error::{Hinted, Result, quoted};
 
 /// A file with more is no configuration.
@@ -23,12 +23,12 @@ const MOST_RULES: usize = 1_000;
 const MOST_MISTAKES: usize = 50;
 
 /// Keys of the file.
-const KEYS: [&str; 5] = ["store", "row", "duration", "host", "service"];
+const KEYS: [&str; 7] = ["store", "row", "duration", "host", "window", "cpu-percent", "service"];
 /// Keys of a rule.
 const RULE_KEYS: [&str; 3] = ["match", "name", "version-env"];
 
 /// What a configuration says; what it does not say is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentConfiguration {
     /// As `--store`.
     pub store: Option<PathBuf>,
@@ -38,6 +38,10 @@ pub struct AgentConfiguration {
     pub duration_ns: Option<u64>,
     /// As `--host`.
     pub host: Option<String>,
+    /// As `--window`, ns.
+    pub window_ns: Option<u64>,
+    /// As `--cpu-percent`.
+    pub cpu_percent: Option<f64>,
     /// Its `[[service]]` tables, in their order.
     pub rules: ServiceRules,
 }
@@ -113,11 +117,14 @@ impl Mistakes {
 
     fn configuration(&mut self, file: &DeTable<'_>) -> AgentConfiguration {
         self.check_keys(file, &KEYS, "");
-        let row_ns = self.duration(file, "row");
-        let duration_ns = self.duration(file, "duration");
+        let row_ns = self.parsed(file, "row", "5m", positive_seconds);
+        let duration_ns = self.parsed(file, "duration", "5m", positive_seconds);
         let store = self.text(file, "store", "/var/lib/dwell/fleet").map(|(text, _)| PathBuf::from(text));
         let host = self.text(file, "host", "web-1").map(|(text, _)| text);
-        AgentConfiguration { store, row_ns, duration_ns, host, rules: self.rules(file) }
+        let window_ns = self.parsed(file, "window", "1s", window);
+        let cpu_percent = self.percent(file, "cpu-percent");
+        let rules = self.rules(file);
+        AgentConfiguration { store, row_ns, duration_ns, host, window_ns, cpu_percent, rules }
     }
 
     /// Tells each key that there is not, and the nearest one that there is.
@@ -147,9 +154,33 @@ impl Mistakes {
         None
     }
 
-    fn duration(&mut self, table: &DeTable<'_>, key: &str) -> Option<u64> {
-        let (text, place) = self.text(table, key, "5m")?;
-        positive_seconds(&text).map_err(|why| self.add(place, format!("{key} = \"{text}\": {why}"))).ok()
+    /// The text that a key has, as the option of its name takes it.
+    fn parsed(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        example: &str,
+        parse: impl Fn(&str) -> std::result::Result<u64, String>,
+    ) -> Option<u64> {
+        let (text, place) = self.text(table, key, example)?;
+        parse(&text).map_err(|why| self.add(place, format!("{key} = \"{text}\": {why}"))).ok()
+    }
+
+    /// The number that a key has.
+    fn percent(&mut self, table: &DeTable<'_>, key: &str) -> Option<f64> {
+        let value = table.get(key)?;
+        let text = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            other => {
+                self.add(
+                    value.span(),
+                    format!("`{key}` has to be a number, and is {}: {key} = 1.0", with_article(other)),
+                );
+                return None;
+            }
+        };
+        cpu_percent(&text).map_err(|why| self.add(value.span(), format!("{key} = {text}: {why}"))).ok()
     }
 
     fn rules(&mut self, file: &DeTable<'_>) -> ServiceRules {
@@ -237,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_file_says_what_the_options_say() {
-        let text = "store = '/srv/fleet'\nrow = '30s'\nhost = 'web-1'\n\n[[service]]\n\
+        let text = "store = '/srv/fleet'\nrow = '30s'\nhost = 'web-1'\nwindow = '500ms'\ncpu-percent = 2\n\n[[service]]\n\
                     match = { unit = 'shop-*.service', env = 'STAGE=prod' }\nname = 'shop'\nversion-env = 'V'\n";
         let read = AgentConfiguration::parse(text).unwrap();
         let conditions = vec![
@@ -249,11 +280,13 @@ mod tests {
             row_ns: Some(30_000_000_000),
             duration_ns: None,
             host: Some("web-1".into()),
+            window_ns: Some(500_000_000),
+            cpu_percent: Some(2.0),
             rules: ServiceRules(vec![ServiceRule {
                 conditions,
                 name: Some("shop".into()),
                 version_variable: Some("V".into()),
-                line: 5,
+                line: 7,
             }]),
         };
         assert_eq!(read, expected);
@@ -264,13 +297,19 @@ mod tests {
     fn all_mistakes_are_told_with_their_lines() {
         let text = "rwo = '5m'\nrow = '5 parsecs'\nhost = 7\nstore = ''\ncolour = 'red'\n[[service]]\n\
                     match = { units = 'x', env = 'APP' }\nname = 'a/b'\n[[service]]\nnmae = 'x'\n";
+        let of_windows = AgentConfiguration::parse("window = '5m'\ncpu-percent = 0\n").unwrap_err();
+        let wanted = [
+            "line 1: window = \"5m\": must be from 10ms to 60s, or 0",
+            "line 2: cpu-percent = 0: must be from 0.01 to 100",
+        ];
+        assert_eq!(of_windows, wanted);
         let mistakes = AgentConfiguration::parse(text).unwrap_err();
         let wanted = [
             "line 1: there is no key `rwo`; `row` is the nearest",
             "line 2: row = \"5 parsecs\": `5 parsecs` is no duration such as 1.5s, 200ms or 100us",
             "line 3: `host` has to be a text, and is a number: host = \"web-1\"",
             "line 4: `store` is empty; an example is store = \"/var/lib/dwell/fleet\"",
-            "line 5: there is no key `colour`; there are store, row, duration, host, service",
+            "line 5: there is no key `colour`; there are store, row, duration, host, window, cpu-percent, service",
             "line 7: env = \"APP\": has to be NAME=PATTERN, such as APP=checkout*",
             "line 7: there is no key `units` in `match`; `unit` is the nearest",
             "line 8: name = \"a/b\": it may have letters, digits, `.`, `_`, `@` and `-`",

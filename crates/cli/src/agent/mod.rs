@@ -1,6 +1,6 @@
 //! `dwell agent`: what all processes of this host waited for, row of time by row of time, written to the store of a fleet.
 //!
-//! The kernel sums, this process reads once a row. A row that cannot be written is dropped and counted, so that a store that is away
+//! The kernel sums, this process reads once a row. Windows of exact recording say why ([`windows`]). A row that cannot be written is dropped and counted, so that a store that is away
 //! for long costs no memory.
 
 mod check;
@@ -10,6 +10,7 @@ mod rows;
 mod rules;
 mod settings;
 mod versions;
+mod windows;
 
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -31,6 +32,8 @@ use processes::{ProcessNames, Processes};
 use rows::{RowOfTime, signed};
 use settings::AgentSettings;
 use versions::BuildIds;
+pub use windows::end_with_agent;
+use windows::{WindowCounts, WindowRecorder};
 
 /// Writes rows until its time is over, or a signal ends it.
 pub fn run(args: &AgentArgs) -> Result<ExitCode> {
@@ -45,6 +48,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         let why = Hinted::new(format!("an agent needs hooks in the scheduler: {}", explain(error, None)));
         why.hint("run it as root; dwell doctor says what this machine lacks")
     })?;
+    let windows = WindowRecorder::start(&settings)?;
     let mut agent = Agent {
         store,
         settings,
@@ -54,6 +58,8 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         build_ids: BuildIds::default(),
         written: 0,
         failed: Failed::default(),
+        windows,
+        window_counts: WindowCounts::default(),
     };
     let begin = Instant::now();
     loop {
@@ -80,6 +86,10 @@ struct Agent {
     /// Files.
     written: u64,
     failed: Failed,
+    /// Who records windows, where there are any.
+    windows: Option<WindowRecorder>,
+    /// Those of recorders that have ended.
+    window_counts: WindowCounts,
 }
 
 /// Files that could not be written.
@@ -115,10 +125,13 @@ impl Agent {
     fn reload(&mut self, args: &AgentArgs) {
         let opened = AgentSettings::of(args).and_then(|settings| {
             let store = settings.open_store()?;
-            Ok((settings, store))
+            let windows = WindowRecorder::start(&settings)?;
+            Ok((settings, store, windows))
         });
         match opened {
-            Ok((settings, store)) => {
+            Ok((settings, store, windows)) => {
+                self.end_windows();
+                self.windows = windows;
                 let count = settings.rules.0.len();
                 let rules = if count == 1 { "1 rule".into() } else { format!("{count} rules") };
                 terminal::print_line(format_args!("the configuration is read again: {rules}"));
@@ -131,7 +144,15 @@ impl Agent {
         }
     }
 
-    fn end(self) -> Result<ExitCode> {
+    fn end_windows(&mut self) {
+        self.window_counts.add(self.windows.take().map(WindowRecorder::end).unwrap_or_default());
+    }
+
+    fn end(mut self) -> Result<ExitCode> {
+        self.end_windows();
+        if let Some(told) = self.window_counts.told() {
+            terminal::print_line(format_args!("{told}"));
+        }
         let Failed { files, why } = self.failed;
         if files > 0 {
             let lost = format!("{files} of {} files could not be written, the last one: {why}", files + self.written);

@@ -20,7 +20,7 @@ const SHORT_ID: usize = 12;
 const MOST_ENVIRONMENT_BYTES: u64 = 1 << 20;
 
 /// A process in the rows of a fleet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedProcess {
     /// The kernel's name of its first thread.
     pub name: String,
@@ -119,7 +119,8 @@ impl<'r> ProcessNames<'r> {
         NamedProcess { name: traits.process, service, version: version_name(&version.unwrap_or_default()) }
     }
 
-    fn living(&self, pid: u32) -> Option<NamedProcess> {
+    /// What a process that lives is called.
+    pub fn living(&self, pid: u32) -> Option<NamedProcess> {
         self.traits_of(pid).map(|traits| self.named(traits, Some(pid)))
     }
 

@@ -13,8 +13,13 @@ use crate::error::{Hinted, Result};
 /// Time that a row has unless somebody says otherwise: five minutes.
 const USUAL_ROW_NS: u64 = 300_000_000_000;
 
+/// Length of windows unless somebody says otherwise …
+const USUAL_WINDOW_NS: u64 = 1_000_000_000;
+/// … and what they take of one CPU.
+const USUAL_CPU_PERCENT: f64 = 1.0;
+
 /// See the module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
     /// Folder that the files are written to.
     pub store: PathBuf,
@@ -24,6 +29,10 @@ pub struct AgentSettings {
     pub duration_ns: Option<u64>,
     /// Name of this host in the rows.
     pub host: String,
+    /// Length of windows of exact recording, ns; 0: there are none.
+    pub window_ns: u64,
+    /// What they may take of one CPU, percent.
+    pub cpu_percent: f64,
     /// What services are called.
     pub rules: ServiceRules,
 }
@@ -52,7 +61,7 @@ impl AgentSettings {
     }
 
     fn from_both(args: &AgentArgs, configuration: AgentConfiguration) -> Result<Self> {
-        let AgentConfiguration { store, row_ns, duration_ns, host, rules } = configuration;
+        let AgentConfiguration { store, row_ns, duration_ns, host, window_ns, cpu_percent, rules } = configuration;
         let store = args.store.clone().or(store).ok_or_else(|| {
             Hinted::new("neither the configuration nor the command line names a store")
                 .hint("store = \"/var/lib/dwell/fleet\" in the configuration names one; so does --store DIR")
@@ -62,6 +71,8 @@ impl AgentSettings {
             row_ns: args.row.or(row_ns).unwrap_or(USUAL_ROW_NS),
             duration_ns: args.duration.or(duration_ns),
             host: args.host.clone().or(host).map_or_else(own_name, Ok)?,
+            window_ns: args.window.or(window_ns).unwrap_or(USUAL_WINDOW_NS),
+            cpu_percent: args.cpu_percent.or(cpu_percent).unwrap_or(USUAL_CPU_PERCENT),
             rules,
         })
     }
@@ -80,7 +91,16 @@ mod tests {
     use super::*;
 
     fn args() -> AgentArgs {
-        AgentArgs { store: None, row: None, duration: None, host: None, config: None, check: false }
+        AgentArgs {
+            store: None,
+            row: None,
+            duration: None,
+            host: None,
+            window: None,
+            cpu_percent: None,
+            config: None,
+            check: false,
+        }
     }
 
     #[test]
@@ -89,15 +109,26 @@ mod tests {
             store: Some("/file".into()),
             row_ns: Some(1),
             host: Some("of-file".into()),
+            window_ns: Some(0),
+            cpu_percent: Some(0.5),
             ..AgentConfiguration::default()
         };
         let of_file = AgentSettings::from_both(&args(), file()).unwrap();
         assert_eq!((of_file.store, of_file.row_ns, of_file.host), ("/file".into(), 1, "of-file".into()));
-        let typed = AgentArgs { store: Some("/typed".into()), row: Some(2), duration: Some(3), ..args() };
+        assert_eq!((of_file.window_ns, of_file.cpu_percent), (0, 0.5));
+        let typed = AgentArgs {
+            store: Some("/typed".into()),
+            row: Some(2),
+            duration: Some(3),
+            window: Some(7),
+            cpu_percent: Some(2.0),
+            ..args()
+        };
         let both = AgentSettings::from_both(&typed, file()).unwrap();
+        assert_eq!((both.window_ns, both.cpu_percent), (7, 2.0));
         assert_eq!((both.store, both.row_ns, both.duration_ns), ("/typed".into(), 2, Some(3)));
         assert!(AgentSettings::from_both(&args(), AgentConfiguration::default()).is_err(), "there is no store");
         let usual = AgentSettings::from_both(&typed, AgentConfiguration::default()).unwrap();
-        assert!(!usual.host.is_empty());
+        assert!(!usual.host.is_empty() && usual.window_ns == 7);
     }
 }

@@ -13,12 +13,14 @@ Examples:
                     # until it is ended: what all processes waited for, a file per service each five minutes
   sudo dwell agent --store fleet --row 1s --duration 30s
   dwell fleet report waits --store fleet
-                    # what is in there
+  dwell fleet report causes --store fleet
+                    # what is in there, and why, by windows of exact recording
   dwell agent --check --config /etc/dwell/agent.toml
                     # whether a configuration is good, and which processes its rules are about
 
-Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. No command line
-leaves the host, and of environments only what a rule names as a version.";
+Every wait is in it, as in `dwell top --exact`: sums of the kernel, without stacks. Why they waited is
+recorded in windows, at instants of chance. No command line leaves the host, and of environments only
+what a rule names as a version; causes have the names of scripts.";
 
 /// Options of `dwell agent`.
 #[derive(Args, Debug)]
@@ -35,6 +37,12 @@ pub struct AgentArgs {
     /// Name of this host in the rows [default: the machine's].
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
+    /// Length of windows in which the whole machine is recorded exactly, to say why its processes wait; 0 for none [default: 1s].
+    #[arg(long, value_name = "TIME", value_parser = parse::window)]
+    pub window: Option<u64>,
+    /// CPU time that windows may take, percent of one CPU: they come as often as that lets them, at most once in a row [default: 1.0].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::cpu_percent)]
+    pub cpu_percent: Option<f64>,
     /// Configuration: the options above, and rules that name services, in TOML. Options of the command line come before it; SIGHUP
     /// reads it again.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

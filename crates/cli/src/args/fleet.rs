@@ -24,6 +24,8 @@ Examples:
   dwell fleet report waits --store fleet --since 7d
                     # what processes waited for, the most first
   dwell fleet report waits --store fleet --service nginx.service --group-by host,kind
+  dwell fleet report causes --store fleet --service nginx.service
+                    # why it waited, with the error of the estimate
   dwell fleet report services --store fleet --format csv
   dwell fleet report objects --store fleet --engine print | duckdb
                     # the same with the program duckdb";
@@ -71,7 +73,7 @@ It may run at any time, beside agents and questions, and again after it was ende
 /// What is done.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// Show where the time of a fleet went: waits, services, hosts, versions or objects, the most first.
+    /// Show where the time of a fleet went: waits, services, hosts, versions, objects or causes, the most first.
     #[command(arg_required_else_help = true, after_help = REPORT_EXAMPLES)]
     Report(FleetReportArgs),
     /// Show how long a service waited over time, and where that changed most.
@@ -115,7 +117,7 @@ pub enum FleetEngine {
 /// Options of `dwell fleet sql`.
 #[derive(Args, Debug)]
 pub struct FleetSqlArgs {
-    /// The query, in DuckDB's SQL; the view is `waits`.
+    /// The query, in DuckDB's SQL; the views are `waits` and `causes`.
     pub query: String,
     /// Of which store.
     #[command(flatten)]

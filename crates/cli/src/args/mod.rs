@@ -73,7 +73,7 @@ pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
 pub use merge::MergeArgs;
 pub use pack::{PackArgs, UnpackArgs};
-pub use parse::{positive_seconds, time_before};
+pub use parse::{cpu_percent, positive_seconds, time_before, window};
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};
@@ -238,6 +238,16 @@ pub enum Command {
         /// The results' folder.
         folder: std::path::PathBuf,
     },
+    /// Run a command in a window of exact recording, which `dwell agent` makes.
+    #[command(hide = true)]
+    Window {
+        /// The agent: the command ends with it.
+        #[arg(long)]
+        agent: u32,
+        /// The command.
+        #[arg(last = true)]
+        words: Vec<std::ffi::OsString>,
+    },
     /// Print a part of the documentation that is made from the program's tables.
     #[command(hide = true)]
     Docs {
@@ -249,7 +259,10 @@ pub enum Command {
 impl Command {
     /// Whether it may use the capabilities of Dwell's own file; the others give them up at once.
     pub fn uses_rights(&self) -> bool {
-        matches!(self, Self::Collect { .. } | Self::Finalize(_) | Self::Import(_) | Self::Doctor(_))
+        matches!(
+            self,
+            Self::Collect { .. } | Self::Window { .. } | Self::Finalize(_) | Self::Import(_) | Self::Doctor(_)
+        )
     }
 }
 

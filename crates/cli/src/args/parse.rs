@@ -45,6 +45,22 @@ pub fn positive_seconds(text: &str) -> Result<u64, String> {
     seconds(text).and_then(|ns| if ns == 0 { Err("must be more than 0".into()) } else { Ok(ns) })
 }
 
+/// Length of a window of exact recording, 10 ms to 60 s; 0 for none.
+pub fn window(text: &str) -> Result<u64, String> {
+    let ns = seconds(text)?;
+    if ns == 0 || (10_000_000..=60_000_000_000).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err("must be from 10ms to 60s, or 0".into())
+    }
+}
+
+/// Percent of one CPU, 0.01 to 100.
+pub fn cpu_percent(text: &str) -> Result<f64, String> {
+    let percent: f64 = text.parse().map_err(|_| format!("`{text}` is no number such as 1.0"))?;
+    if (0.01..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0.01 to 100".into()) }
+}
+
 /// Nanoseconds between samples, 100 µs to 1 s; a bare number is milliseconds, as VTune's.
 pub fn sampling_interval(text: &str) -> Result<u64, String> {
     let ns = duration(text, 1e6)?;

@@ -3,6 +3,7 @@
 //! Takes a folder and a question; gives rows. `crates/fleet` has the SQL, DuckDB answers, and this process writes nothing
 //! unless it compacts.
 
+mod causes;
 mod compact;
 mod compare;
 mod report;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use dwell_fleet::{DUCKDB, RowSelection, lost};
 use dwell_view::Prose;
 
-use super::shown;
 use super::store::{OpenedStore, views};
+use super::{causes, shown};
 use crate::args::{FleetReportArgs, Format};
-use crate::error::Result;
+use crate::error::{Hinted, Result};
 use crate::output;
 use crate::text::units;
 
@@ -17,6 +17,10 @@ pub const MOST_IN_TEXT: u64 = 50;
 
 /// Writes the report.
 pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
+    if let Some((refused, groups)) = args.report.refused_group(&args.group_by) {
+        let error = Hinted::usage(format!("rows of {} cannot be grouped by {refused}", args.report.id));
+        return Err(error.hint(format!("--group-by takes {}", groups.join(", "))));
+    }
     let format = args.store.format;
     let time = RowSelection { since_ns: args.since, ..RowSelection::default() };
     let mut rows = time.clone();
@@ -35,7 +39,10 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
     if is_cut {
         answer.pop();
     }
-    let mut view = shown::view(&question.columns, &answer, format);
+    let mut view = match format {
+        Format::Text if args.report.id == "causes" => causes::view(&question.columns, &answer),
+        _ => shown::view(&question.columns, &answer, format),
+    };
     view.notes.extend(lost_note(&store, &time)?.map(Prose::plain));
     view.notes.extend(partial_note(store.contents.partial).map(Prose::plain));
     view.notes.extend(store.left_out_note().map(Prose::plain));
@@ -44,7 +51,9 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
         view.notes.push(Prose::plain(note));
     }
     if answer.is_empty() {
-        view.notes.push(Prose::plain(nothing_note(args)));
+        let is_of_windows = matches!(args.report.id, "causes" | "windows");
+        let note = if is_of_windows { no_windows_note(&store) } else { nothing_note(args) };
+        view.notes.push(Prose::plain(note));
     }
     shown::print(&view, format)?;
     Ok(ExitCode::SUCCESS)
@@ -70,6 +79,13 @@ pub fn partial_note(partial: u64) -> Option<String> {
             let count = units::count(count);
             Some(format!("{count} files are half written and do not count: agents write them now, or were killed"))
         }
+    }
+}
+
+fn no_windows_note(store: &OpenedStore) -> String {
+    match store.contents.causes {
+        0 => "the store has no windows of exact recording yet: dwell agent makes them, see its --window and --cpu-percent".into(),
+        _ => "no window of exact recording is asked for, or nothing waited in it".into(),
     }
 }
 

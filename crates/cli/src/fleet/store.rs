@@ -76,7 +76,9 @@ impl OpenedStore {
     }
 
     fn make_views(&self) -> std::result::Result<(), String> {
-        let views = views_of(&self.path, self.files.borrow().as_ref()).map_err(|error| error.to_string())?;
+        let has_causes = self.contents.causes > 0;
+        let views =
+            views_of(&self.path, self.files.borrow().as_ref(), has_causes).map_err(|error| error.to_string())?;
         self.database.rows(&views).map(drop)
     }
 
@@ -103,19 +105,17 @@ fn cannot_be_read(why: &str) -> Hinted {
 /// The statements that make the views of a store, for a question that needs this.
 pub fn views(store: &Path, need: &FileNeed) -> Result<String> {
     let files = if store.is_dir() { chosen(store, need)? } else { None };
-    views_of(store, files.as_ref())
+    let has_causes = StoreContents::of(store).is_ok_and(|contents| contents.causes > 0);
+    views_of(store, files.as_ref(), has_causes)
 }
 
-fn views_of(store: &Path, files: Option<&StoreFiles>) -> Result<String> {
+fn views_of(store: &Path, files: Option<&StoreFiles>, has_causes: bool) -> Result<String> {
     let absolute = path::absolute(store).map_err(Hinted::new)?;
     let Some(absolute) = absolute.to_str() else {
         let error = Hinted::new("the path of the store is no text, and SQL is");
         return Err(error.hint("rename the folder, or give it a link with another name"));
     };
-    Ok(match files {
-        Some(files) => DUCKDB.views_of(absolute, &files.paths),
-        None => DUCKDB.views(absolute),
-    })
+    Ok(DUCKDB.views(absolute, files.map(|files| &*files.paths), has_causes))
 }
 
 /// The files that answer such a question; `None`: all rows.

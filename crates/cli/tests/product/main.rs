@@ -34,6 +34,7 @@ mod fibers;
 mod first_causes;
 mod first_causes_of_programs;
 mod fleet;
+mod fleet_causes;
 mod fleet_compact;
 mod fleet_versions;
 mod flight;
@@ -154,6 +155,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     fibers::cases,
     sql::cases,
     fleet::cases,
+    fleet_causes::cases,
     fleet_compact::cases,
     fleet_versions::cases,
     mcp::cases,

@@ -64,16 +64,47 @@ answer_columns! {
     Real "ratio" "Ratio" "Second / first";
     Real "base_waits_per_s" "Base Waits/s" "Waits of the first rows per second of a host";
     Real "new_waits_per_s" "New Waits/s" "The same of the second rows";
+    Text "cause" "Cause" "What waits are because of: who did what, where";
+    Text "who" "Who" "The role of threads whose time it was";
+    Text "place" "Place" "Where in the program";
+    Text "chain" "Chain" "Who waited for what, because of whom: the largest one";
+    Text "advice" "Advice" "What to do about it";
+    Instant "row_t" "Stands From" "Begin of the time that the window stands for";
+    Real "wait_per_s" "Wait/s" "Waiting time in seconds per second of a host, estimated by windows";
+    Real "wait_per_s_error" "±" "Half of the 95 % interval around it, by the spread between windows; none with fewer than 3";
+    Count "windows" "Windows" "Windows of exact recording in which the service had a process";
+    Count "versions" "Versions" "Versions";
+    Duration "window_ns" "Recorded" "Length of all windows";
+    Duration "row_length_ns" "Stands For" "Length of the time that the window stands for";
+    Duration "wall_ns" "Wall Time" "Time of the window in which anybody was delayed by it";
+    Duration "cost_ns" "CPU Time" "CPU time that windows took";
+    Real "cpu_percent" "CPU %" "The same per time that the windows stand for, percent of one CPU";
     Instant "end_t" "To" "End of the last row of time";
 }
 
-/// Columns that rows can be grouped by.
-pub const GROUPS: [&str; 8] = ["day", "service", "host", "process", "version", "object", "object_type", "kind"];
+/// Columns that rows of waits can be grouped by.
+pub(crate) const WAIT_GROUPS: [&str; 8] =
+    ["day", "service", "host", "process", "version", "object", "object_type", "kind"];
+/// The same of causes.
+pub(crate) const CAUSE_GROUPS: [&str; 9] =
+    ["day", "service", "host", "process", "version", "object", "kind", "cause", "who"];
+/// The same of windows.
+pub(crate) const WINDOW_GROUPS: [&str; 2] = ["day", "host"];
+/// Columns that rows of some report can be grouped by.
+pub const GROUPS: [&str; 10] =
+    ["day", "service", "host", "process", "version", "object", "object_type", "kind", "cause", "who"];
+
+/// The columns of the view `causes`.
+pub(crate) fn columns_of_causes() -> impl Iterator<Item = &'static AnswerColumn> {
+    let others =
+        ["place", "chain", "advice", "t", "row_t", "window_ns", "row_length_ns", "wait_ns", "wall_ns", "cost_ns"];
+    columns_of(CAUSE_GROUPS.into_iter().chain(others)).into_iter()
+}
 
 /// The columns of the view `waits`.
 pub(crate) fn columns_of_views() -> impl Iterator<Item = &'static AnswerColumn> {
     let others = ["t", "length_ns", "waits", "wait_ns", "longest_ns", "running_ns", "runnable_ns"];
-    columns_of(GROUPS.into_iter().chain(others)).into_iter()
+    columns_of(WAIT_GROUPS.into_iter().chain(others)).into_iter()
 }
 
 /// The columns of these names, in this order; a name that no column has is left out.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::columns::columns_of;
+use super::template::fill;
 use super::{FleetQuestion, RowSelection, SqlEngine};
 use crate::SumLevel;
 
@@ -110,28 +111,10 @@ pub fn covered(engine: &SqlEngine, rows: &RowSelection) -> String {
     include_str!("covered.sql").replace("{condition}", &engine.condition(&rows.of_hosts()))
 }
 
-/// The template with these values; what a value says in braces stays as it is.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
-    let mut rest = template;
-    let next = |rest: &str| values.iter().filter_map(|(name, value)| Some((rest.find(name)?, *name, *value))).min();
-    while let Some((at, name, value)) = next(rest) {
-        filled += &rest[..at];
-        filled += value;
-        rest = &rest[at + name.len()..];
-    }
-    filled + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::DUCKDB;
     use super::*;
-
-    #[test]
-    fn templates_are_filled_once() {
-        assert_eq!(fill("{a} {b} {a}", &[("{a}", "{b}"), ("{b}", "x")]), "{b} x {b}");
-    }
 
     #[test]
     fn questions_have_their_columns() {

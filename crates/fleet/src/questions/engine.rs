@@ -1,7 +1,8 @@
 //! What differs between engines of SQL: how the files are scanned, and how a text is quoted.
 
-use super::columns::{CellKind, columns_of_views};
-use crate::day_of;
+use super::columns::{AnswerColumn, CellKind, columns_of_causes, columns_of_views};
+use super::template::fill;
+use crate::{CAUSES, day_of};
 
 /// An engine that answers questions to a store.
 pub struct SqlEngine {
@@ -9,12 +10,19 @@ pub struct SqlEngine {
     scan: fn(&str) -> String,
     /// Gives the clause that reads these files of the store.
     scan_files: fn(&str, &[String]) -> String,
+    /// Gives the clause that reads the causes of the store at this path; `None`: it has none.
+    scan_causes: fn(Option<&str>) -> String,
     /// Gives the literal of a text.
     quoted: fn(&str) -> String,
 }
 
 /// DuckDB.
-pub static DUCKDB: SqlEngine = SqlEngine { scan: duckdb_scan, scan_files: duckdb_scan_files, quoted: standard_literal };
+pub static DUCKDB: SqlEngine = SqlEngine {
+    scan: duckdb_scan,
+    scan_files: duckdb_scan_files,
+    scan_causes: duckdb_scan_causes,
+    quoted: standard_literal,
+};
 
 /// Which rows count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,14 +54,12 @@ impl RowSelection {
 }
 
 impl SqlEngine {
-    /// The statements that make the views of the store at this absolute path.
-    pub fn views(&self, store: &str) -> String {
-        include_str!("views.sql").replace("{scan}", &(self.scan)(store))
-    }
-
-    /// The same, of the files at these paths in the store only.
-    pub fn views_of(&self, store: &str, paths: &[String]) -> String {
-        include_str!("views.sql").replace("{scan}", &(self.scan_files)(store, paths))
+    /// The statements that make the views of the store at this absolute path; of waits from the files at these paths in it only,
+    /// where there are such.
+    pub fn views(&self, store: &str, paths: Option<&[String]>, has_causes: bool) -> String {
+        let scan = paths.map_or_else(|| (self.scan)(store), |paths| (self.scan_files)(store, paths));
+        let causes = (self.scan_causes)(has_causes.then_some(store));
+        fill(include_str!("views.sql"), &[("{scan}", &scan), ("{causes_scan}", &causes)])
     }
 
     /// The condition of these rows. The day is in it, because it is a folder.
@@ -75,23 +81,40 @@ fn duckdb_scan(store: &str) -> String {
 /// A list without files is no table.
 fn duckdb_scan_files(store: &str, paths: &[String]) -> String {
     if paths.is_empty() {
-        let columns = columns_of_views().map(|column| match column.kind {
-            CellKind::Text => format!("''::varchar as {}", column.id),
-            _ => format!("0::bigint as {}", column.id),
-        });
-        return format!("(select {} where false) as no_files", columns.collect::<Vec<_>>().join(", "));
+        return duckdb_no_rows(columns_of_views());
     }
     let store = duckdb_pattern(store);
     let files = paths.iter().map(|path| standard_literal(&format!("{store}/{}", duckdb_pattern(path))));
     duckdb_read(&format!("[{}]", files.collect::<Vec<_>>().join(",\n")))
 }
 
+fn duckdb_scan_causes(store: Option<&str>) -> String {
+    let Some(store) = store else { return duckdb_no_rows(columns_of_causes()) };
+    let files = standard_literal(&format!("{}/{CAUSES}/day=*/service=*/*.parquet", duckdb_pattern(store)));
+    format!("(select * from {}) as written_causes", duckdb_table(&files))
+}
+
+fn duckdb_no_rows(columns: impl Iterator<Item = &'static AnswerColumn>) -> String {
+    let columns = columns.map(|column| match column.kind {
+        CellKind::Text => format!("''::varchar as {}", column.id),
+        _ => format!("0::bigint as {}", column.id),
+    });
+    format!("(select {} where false) as no_files", columns.collect::<Vec<_>>().join(", "))
+}
+
+fn duckdb_table(files: &str) -> String {
+    format!(
+        "read_parquet({files}, hive_partitioning = true, union_by_name = true, \
+         hive_types = {{'day': varchar, 'service': varchar}})"
+    )
+}
+
 /// With a column `version` also where no file has it: older agents did not write it.
 fn duckdb_read(files: &str) -> String {
     format!(
-        "(select * from read_parquet({files}, hive_partitioning = true, union_by_name = true, \
-         hive_types = {{'day': varchar, 'service': varchar}})\n\
-         union all by name select ''::varchar as version where false) as written"
+        "(select * from {}\n\
+         union all by name select ''::varchar as version where false) as written",
+        duckdb_table(files)
     )
 }
 
@@ -117,8 +140,11 @@ mod tests {
 
     #[test]
     fn paths_are_quoted_and_patterns_in_them_mean_themselves() {
-        let views = DUCKDB.views("/a'[1]*");
+        let views = DUCKDB.views("/a'[1]*", None, true);
         assert!(views.contains("read_parquet('/a''[[]1][*]/day=*/service=*/*.parquet', "), "{views}");
+        assert!(views.contains("read_parquet('/a''[[]1][*]/causes/day=*/service=*/*.parquet', "), "{views}");
+        let none = DUCKDB.views("/a", Some(&[]), false);
+        assert!(!none.contains("read_parquet"), "{none}");
         assert!(!views.contains('{') || views.contains("{'day': varchar"), "{views}");
     }
 

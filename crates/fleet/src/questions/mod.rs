@@ -5,13 +5,15 @@
 mod columns;
 mod course;
 mod engine;
+mod template;
 
 pub use columns::{AnswerColumn, CellKind, GROUPS};
 pub use course::{TrendStep, compare, covered, presence, trend};
 pub use engine::{DUCKDB, RowSelection, SqlEngine};
 
 use crate::{FileNeed, SumLevel};
-use columns::columns_of;
+use columns::{CAUSE_GROUPS, WAIT_GROUPS, WINDOW_GROUPS, columns_of};
+use template::fill;
 
 /// A question, and how its answer looks.
 #[derive(Debug)]
@@ -31,16 +33,19 @@ pub struct FleetReport {
     pub help: &'static str,
     sql: &'static str,
     groups: &'static [&'static str],
+    /// Columns that its rows can be grouped by.
+    other_groups: &'static [&'static str],
     measures: &'static [&'static str],
 }
 
 /// All reports.
-pub static FLEET_REPORTS: [FleetReport; 5] = [
+pub static FLEET_REPORTS: [FleetReport; 7] = [
     FleetReport {
         id: "waits",
         help: "what processes waited for",
         sql: include_str!("waits.sql"),
         groups: &["service", "process", "object", "object_type", "kind"],
+        other_groups: &WAIT_GROUPS,
         measures: &["wait_ns", "waits", "longest_ns"],
     },
     FleetReport {
@@ -48,6 +53,7 @@ pub static FLEET_REPORTS: [FleetReport; 5] = [
         help: "services: waiting, running and runnable time",
         sql: include_str!("services.sql"),
         groups: &["service"],
+        other_groups: &WAIT_GROUPS,
         measures: &["wait_ns", "waits", "longest_ns", "running_ns", "runnable_ns", "processes", "hosts"],
     },
     FleetReport {
@@ -55,6 +61,7 @@ pub static FLEET_REPORTS: [FleetReport; 5] = [
         help: "hosts: the same, and from when to when they have rows",
         sql: include_str!("hosts.sql"),
         groups: &["host"],
+        other_groups: &WAIT_GROUPS,
         measures: &[
             "wait_ns",
             "waits",
@@ -72,6 +79,7 @@ pub static FLEET_REPORTS: [FleetReport; 5] = [
         help: "what was waited for, by all services together",
         sql: include_str!("objects.sql"),
         groups: &["object", "object_type", "kind"],
+        other_groups: &WAIT_GROUPS,
         measures: &["wait_ns", "waits", "longest_ns", "services", "hosts"],
     },
     FleetReport {
@@ -79,14 +87,50 @@ pub static FLEET_REPORTS: [FleetReport; 5] = [
         help: "versions of services: the same, on how many hosts, and from when to when they ran",
         sql: include_str!("versions.sql"),
         groups: &["service", "version"],
+        other_groups: &WAIT_GROUPS,
         measures: &["wait_ns", "waits", "longest_ns", "running_ns", "runnable_ns", "hosts", "first_t", "end_t"],
     },
+    FleetReport {
+        id: "causes",
+        help: "why services waited, estimated by windows of exact recording",
+        sql: include_str!("causes.sql"),
+        groups: &["service", "cause"],
+        other_groups: &CAUSE_GROUPS,
+        measures: &[
+            "wait_per_s",
+            "wait_per_s_error",
+            "wait_ns",
+            "windows",
+            "place",
+            "chain",
+            "advice",
+            "hosts",
+            "versions",
+        ],
+    },
+    FleetReport {
+        id: "windows",
+        help: "windows of exact recording: how many, how long, and what they took",
+        sql: include_str!("windows.sql"),
+        groups: &["host"],
+        other_groups: &WINDOW_GROUPS,
+        measures: &["windows", "window_ns", "covered_ns", "cost_ns", "cpu_percent", "first_t", "end_t"],
+    },
 ];
+
+/// Columns that say of which processes a window is: a cause that they did not have in it counts as no waiting.
+const PRESENCE: [&str; 5] = ["day", "service", "host", "process", "version"];
 
 impl FleetReport {
     /// The report of this name.
     pub fn of(id: &str) -> Option<&'static Self> {
         FLEET_REPORTS.iter().find(|report| report.id == id)
+    }
+
+    /// The first of these columns that its rows cannot be grouped by, and those that they can be.
+    pub fn refused_group(&self, groups: &[&'static str]) -> Option<(&'static str, &'static [&'static str])> {
+        let refused = groups.iter().find(|group| !self.other_groups.contains(group))?;
+        Some((refused, self.other_groups))
     }
 
     /// The files that it needs, with such groups. The bounds and the number of rows of time by process, kind or object need rows.
@@ -110,7 +154,24 @@ impl FleetReport {
         most: Option<u64>,
     ) -> FleetQuestion {
         let groups = if groups.is_empty() { self.groups } else { groups };
-        let sql = self.sql.replace("{groups}", &groups.join(", ")).replace("{condition}", &engine.condition(rows));
+        let presence: Vec<&str> = groups.iter().copied().filter(|group| PRESENCE.contains(group)).collect();
+        let same = |table: &str, columns: &[&str]| {
+            let each: Vec<String> = columns.iter().map(|column| format!("sums.{column} = {table}.{column}")).collect();
+            if each.is_empty() { "true".to_owned() } else { each.join(" and ") }
+        };
+        let before: String = presence.iter().map(|column| format!("{column}, ")).collect();
+        let by = if presence.is_empty() { String::new() } else { format!("group by {}", presence.join(", ")) };
+        let of_sums: Vec<String> = groups.iter().map(|column| format!("sums.{column}")).collect();
+        let values = [
+            ("{groups}", groups.join(", ")),
+            ("{condition}", engine.condition(rows)),
+            ("{presence}", before),
+            ("{presence_groups}", by),
+            ("{sums_groups}", of_sums.join(", ")),
+            ("{same_presence}", same("presences", &presence)),
+            ("{same_groups}", same("places", groups)),
+        ];
+        let sql = fill(self.sql, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
         let limit = most.map(|most| format!("limit {most}\n")).unwrap_or_default();
         let ids = groups.iter().chain(self.measures).copied();
         FleetQuestion { sql: sql + &limit, columns: columns_of(ids) }
