@@ -79,12 +79,12 @@ struct {
 	__type(value, struct copy_pace);
 } copy_paces SEC(".maps");
 
-#define COPY_RULE_NS  2000000ull
-#define COPY_OTHER_NS 20000000ull
-#define COPY_YOUNG_NS 250000ull
-#define YOUNG_FOR_NS  1000000000ull
-#define COPY_BURST    16
-#define COPY_YOUNGER  64 /* at once, of young processes: their stacks are short */
+#define COPY_RULE_NS     2000000ull
+#define COPY_OTHER_NS    20000000ull
+#define COPY_YOUNG_NS    250000ull
+#define YOUNG_FOR_NS     1000000000ull
+#define COPY_BURST       16
+#define COPY_YOUNG_BURST 64 /* of young processes: their stacks are short */
 
 static __always_inline bool may_copy(u64 *next_ns, u64 interval_ns, u64 burst, u64 now)
 {
@@ -102,7 +102,7 @@ static __always_inline bool may_copy_again(struct copy_pace *pace, u32 end, stru
 	if (end == UNWIND_BAD_RULE)
 		return may_copy(&pace->rule_ns, COPY_RULE_NS, COPY_BURST, now);
 	if (now - task->group_leader->start_time < YOUNG_FOR_NS)
-		return may_copy(&pace->young_ns, COPY_YOUNG_NS, COPY_YOUNGER, now);
+		return may_copy(&pace->young_ns, COPY_YOUNG_NS, COPY_YOUNG_BURST, now);
 	return may_copy(&pace->other_ns, COPY_OTHER_NS, COPY_BURST, now);
 }
 

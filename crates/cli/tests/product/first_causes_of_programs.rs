@@ -179,7 +179,7 @@ fn server_without_a_pause() -> Result<()> {
     needs_recording()?;
     let python = some_interpreter()?;
     let recording = attached(Command::new(python).args(["-c", SHOP]))?;
-    expect_first(&recording, "slept", 1.6, &["fetch_stock", "add workers"])
+    expect_first(&recording, "slept", 1.6, &["fetch_stock", "runs an event loop"])
 }
 
 const STARVED: &str = "
