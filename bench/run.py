@@ -6,6 +6,7 @@ it for all. A program's time is what it measures itself, from inside: starting a
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -262,7 +263,7 @@ def kept(document: str, made: list[str]) -> list[str]:
 
 HEADER = """# What Dwell costs
 
-Made by `make bench`{scale} on {machine}; do not edit. Figures are medians of {rounds}
+Made by `make bench`{scale} on {date}, on {machine}; do not edit. Figures are medians of {rounds}
 rounds; every round runs all tools in turn. Each program measures its own time. Ratios are to the same
 program without a tool; slow tools get a tenth of the steps. Differences below a tenth are noise here. An unpinned
 ping-pong spends most of its time in idle CPUs' wake-ups, which hide the cost of any tool: read it together with the pinned one.
@@ -281,7 +282,7 @@ def main() -> None:
     dwell = str(Path(options.dwell).resolve())
     prepare()
     scale = "" if options.scale == 1.0 else f" (`--scale {options.scale}`)"
-    lines = [HEADER.format(machine=machine(), rounds=options.rounds, scale=scale)]
+    lines = [HEADER.format(date=datetime.date.today(), machine=machine(), rounds=options.rounds, scale=scale)]
     lines += slow_downs([tool for tool in tools(dwell) if tool.available()], options.scale, options.rounds)
     lines += sustained(dwell, options.scale)
     lines += large_result(dwell, options.scale)
