@@ -215,8 +215,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
-    let others_ns: u64 = fold.trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns));
-    let others = others_ns as f64 / (fold.trace.elapsed_ns().max(1) as f64 * f64::from(cpus));
+    let others = others_ns(fold.trace) as f64 / (fold.trace.elapsed_ns().max(1) as f64 * f64::from(cpus));
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
     let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
@@ -300,8 +299,12 @@ fn are_taken(trace: &Trace, used: u32) -> bool {
     if left == 0 {
         return false;
     }
-    let others_ns: u64 = trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns));
-    others_ns as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
+    others_ns(trace) as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
+}
+
+/// How long other programs had CPUs, ns, as far as that was seen.
+fn others_ns(trace: &Trace) -> u64 {
+    trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns))
 }
 
 /// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.

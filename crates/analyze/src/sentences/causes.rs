@@ -232,8 +232,8 @@ sentence_table! {
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
     ADVICE_BLOCKS_LOOP = "advice-blocks-loop",
-        "This thread runs an event loop, and nothing else of the loop goes on meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
-        "このスレッドはイベントループを実行しており、その間ループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";
+        "This thread runs an event loop, and does nothing else of the loop meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
+        "このスレッドはイベントループを実行しており、その間このスレッドではループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";
     ADVICE_ONE_AT_A_TIME = "advice-one-at-a-time",
         "{count} answers took {mean} each on average, one at a time[ in each of {threads} threads]: ask for several things at once (a batch, a join, a pipeline, more connections). `dwell collect threading --target-pid PID` records who answers.",
         "{count} 件の応答を[ {threads} 個のスレッドでそれぞれ] 1 件ずつ、平均 {mean} 待ちました。複数をまとめて問い合わせてください (一括処理、パイプライン、より多くの接続など)。応答する側は `dwell collect threading --target-pid PID` で記録できます。";
@@ -245,11 +245,11 @@ sentence_table! {
         "Both ends are on this machine. Where these waits last 40 ms or more each, TCP holds small pieces back (Nagle's algorithm, delayed ACKs): send a message at once, or set TCP_NODELAY. `dwell collect threading --analyze threading,sockets` tells.",
         "両端は同じマシンにあります。待機がそれぞれ 40 ms 以上なら、TCP が小さな断片を保留しています (Nagle アルゴリズム、遅延 ACK)。メッセージを一度に送るか TCP_NODELAY を設定してください。`dwell collect threading --analyze threading,sockets` で分かります。";
     ADVICE_DELAYED_ACK = "advice-delayed-ack",
-        "Both ends are on this machine, and {count} times the data came by a timer, after {mean} on average: TCP held back a small piece (Nagle's algorithm) until the other end's delayed ACK. Send a message at once (one writev, a buffer), or set TCP_NODELAY.",
-        "両端は同じマシンにあり、{count} 回、データは平均 {mean} 後にタイマーによって届きました。TCP が小さな断片を、相手の遅延 ACK まで保留しています (Nagle アルゴリズム)。メッセージを一度に送る (バッファーにまとめる) か、TCP_NODELAY を設定してください。";
+        "Both ends are on this machine, and {count} times the data came by a timer, after {mean} on average: most likely TCP held back a small piece (Nagle's algorithm) until the other end's delayed ACK. Send a message at once (one writev, a buffer), or set TCP_NODELAY.",
+        "両端は同じマシンにあり、{count} 回、データは平均 {mean} 後にタイマーによって届きました。TCP が小さな断片を、相手の遅延 ACK まで保留している可能性が高いです (Nagle アルゴリズム)。メッセージを一度に送る (バッファーにまとめる) か、TCP_NODELAY を設定してください。";
     ADVICE_BACKLOG = "advice-backlog",
-        "Both ends are on this machine, and connecting took {mean} on average, {count} {count|time|times}: whoever listens has no room for more connections, and TCP asks again after 1 s. Accept sooner (more threads, nothing slow in the loop that accepts), or allow more to wait: listen(), net.core.somaxconn.",
-        "両端は同じマシンにあり、接続に平均 {mean} かかりました ({count} 回)。待ち受ける側の接続キューに空きがなく、TCP は 1 秒後に再要求します。早く受け付ける (スレッドを増やす、受け付けるループで遅い処理をしない) か、キューを大きくしてください: listen()、net.core.somaxconn。";
+        "Both ends are on this machine, and connecting took {mean} on average, {count} {count|time|times}: most likely whoever listens has no room for more connections, and TCP asks again after 1 s. Accept sooner (more threads, nothing slow in the loop that accepts), or allow more to wait: listen(), net.core.somaxconn.",
+        "両端は同じマシンにあり、接続に平均 {mean} かかりました ({count} 回)。おそらく待ち受ける側の接続キューに空きがなく、TCP は 1 秒後に再要求しています。早く受け付ける (スレッドを増やす、受け付けるループで遅い処理をしない) か、キューを大きくしてください: listen()、net.core.somaxconn。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",

@@ -43,13 +43,12 @@ impl AskedFromOutside {
         has_one_per_connection: &dyn Fn(RoleId) -> bool,
     ) -> Self {
         let mut processes = HashSet::new();
-        let asked = usual_roles(trace, dialogues, |number, key| {
+        let mut asked = usual_roles(trace, dialogues, |number, key| {
             let thread = key.thread().get().filter(|_| is_idle(number) && is_question(trace, key))?;
             processes.insert(trace.threads.process[thread]);
             Some(role_of(thread))
         });
         // A thread that never waits for a question, since it looks for them, is asked all the same.
-        let mut asked = asked;
         for thread in single_servers(trace) {
             asked.insert(role_of(thread));
             processes.insert(trace.threads.process[thread]);
