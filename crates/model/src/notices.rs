@@ -209,6 +209,9 @@ notices! {
     RUNS_ON = "runs-on",
         "The recording ended with the launched program; {processes} of its processes ran on: {names}. `--target-pid` records them.",
         "記録は起動したプログラムとともに終わりました。{processes} 個のプロセスは実行を続けました: {names}。`--target-pid` で記録できます。";
+    PROGRAM_RUNS_ON = "program-runs-on",
+        "The recording ended before the launched program, which runs on: {names}.",
+        "記録は起動したプログラムより先に終わり、プログラムは実行を続けています: {names}。";
     DATA_LIMIT = "data-limit",
         "Recording stopped at the data limit; the program ran on.",
         "データの上限に達したため記録を停止しました。プログラムは実行を続けました。";

@@ -101,7 +101,9 @@ fn resolve(
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
-    (trace.open_requests, trace.sampled_sends) = open_requests::resolve(&meta.open_requests, replay);
+    let connections = open_requests::resolve(&meta.open_requests, replay);
+    (trace.open_requests, trace.sampled_sends) = (connections.open_requests, connections.sampled_sends);
+    trace.send_queues = connections.send_queues;
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

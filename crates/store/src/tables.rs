@@ -331,6 +331,16 @@ tables! {
         is_incoming: bool, "Whether it accepted the connection: then it answered, else it asked.";
         endpoint: String, "The port at which it was accepted, or the address to which it was made.";
     }
+    /// Data that processes had to send over TCP and that waited, at the looks at their connections: one row where any did, and one where none does
+    /// any more, ordered by time_ns.
+    SendQueues SendQueueRow "send_queues" {
+        time_ns: u64, "When.";
+        process: ProcessId, "Process that sends.";
+        is_incoming: bool, "Whether it accepted the connections.";
+        endpoint: String, "The port at which they were accepted, or the address to which they were made.";
+        unread: u32, "Connections on which it waited for the other end to read: the receive window was full.";
+        held: u32, "Connections on which Nagle's algorithm held a small rest until what was sent before is acknowledged.";
+    }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
     Fibers FiberRow "fibers" {

@@ -15,6 +15,10 @@ enums! {
         ACCEPTED = 1,
         /// Whoever asks over it, the end that connected, sent last: its request waits for the answer.
         IS_ASKED = 2,
+        /// This end has data to send, and the window of the other end, which does not read, has no room for it.
+        IS_UNREAD = 4,
+        /// This end has a small rest to send, which Nagle's algorithm holds until what it sent before is acknowledged.
+        IS_HELD = 8,
     }
 }
 
@@ -62,7 +66,11 @@ records! {
         /// Whether they were accepted: others ask this process.
         is_incoming: u8,
         /// 0.
-        reserved: [u8; 5],
+        reserved: u8,
+        /// Connections with data that waits to be sent, since the other end does not read.
+        unread: u16,
+        /// Connections with a small rest that Nagle's algorithm holds.
+        held: u16,
         /// When this end sent data since the look before, the last time on some of the connections; 0 = none.
         sent_ns: [u64; MOST_SENDS],
     }

@@ -78,6 +78,11 @@ const CASES: Record<string, Case> = {
   'head-of-line-blocking': SOCKET,
   'small-reads': SOCKET,
   'accept-bottleneck': SOCKET,
+  'slow-reader': {
+    // No thread waits for the reader: the loop waits for whatever comes.
+    evidence: () => [{ kind: 'waits', key: 'object-type', value: 'event' }],
+    show: (state) => ({ ...state, tab: 'sockets', socket: '' }),
+  },
   'connection-churn': {
     // By address, not by object: each connection is an object of its own.
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],

@@ -14,6 +14,7 @@ mod numbers;
 mod outliers;
 mod queues;
 mod runtime;
+mod send_queues;
 mod single_threaded;
 mod small_reads;
 mod sockets;
@@ -98,6 +99,7 @@ findings! {
     single_threaded::SINGLE_THREADED_PHASE => single_threaded::single_threaded_phase;
     nagle::NAGLE_DELAYED_ACK => nagle::nagle_delayed_ack;
     sockets::RETRANSMISSION => sockets::retransmission;
+    send_queues::SLOW_READER => send_queues::slow_reader;
     sockets::FULL_RECEIVE_WINDOW => sockets::full_receive_window;
     sockets::FULL_SEND_BUFFER => sockets::full_send_buffer;
     sockets::CHATTY_PROTOCOL => sockets::chatty_protocol;

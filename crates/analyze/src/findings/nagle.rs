@@ -10,6 +10,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::engine::fold::Fold;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
+use crate::findings::send_queues::held_by_nagle;
 use crate::findings::sockets::claims;
 use crate::measure::quantile::median_of;
 use crate::sentences::say;
@@ -42,7 +43,7 @@ const NAMED_SITES: usize = 3;
 const HELD: [SocketCause; 2] = [SocketCause::DelayedAck, SocketCause::Nagle];
 
 pub fn nagle_delayed_ack(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let sockets = evidence.sockets();
+    let (sockets, at_looks) = (evidence.sockets(), held_by_nagle(evidence));
     let all = evidence.socket_groups().iter();
     let mut groups: Vec<&Group> = all.filter(|group| group.of(SocketCause::DelayedAck) > 0).collect();
     // Both ends of a connection wait at the same time: it is told of the end that asks.
@@ -58,7 +59,8 @@ pub fn nagle_delayed_ack(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         told.extend(group.sockets.iter().filter_map(|socket| sockets.peer(*socket)));
         found.push(finding);
     }
-    found
+    // Where the calls are recorded they tell more.
+    if found.is_empty() { at_looks } else { found }
 }
 
 fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {

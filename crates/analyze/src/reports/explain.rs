@@ -152,6 +152,8 @@ pub struct InSummary {
     pub ran: Vec<(String, u64)>,
     /// The account.
     pub account: View,
+    /// What to say where neither a cause nor a finding is told.
+    pub not_held_up: Option<Sentence>,
 }
 
 /// What the summary says; it is to be there at once, so that of very many rows it looks at slices of the time.
@@ -167,21 +169,22 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
     }
-    if told.is_empty() {
-        let sentence = say!(
+    let not_held_up = told.is_empty().then(|| {
+        say!(
             NOT_HELD_UP,
             demand = Word::Ns(explanation.demand_ns),
             least = Word::Ns(least),
             queue = Word::Ns(explanation.run_queue.all_ns),
-        );
-        view.notes.push(sentence.into());
+        )
+    });
+    if told.is_empty() {
         view.notes.extend(busy_thread(fold).map(Prose::from));
     } else if told.len() > shown {
         let rest = told[shown..].iter().map(CauseRow::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     let ran = told[..shown].iter().filter_map(CauseRow::ran).collect();
-    InSummary { causes: view, ran, account: account(&explanation) }
+    InSummary { causes: view, ran, account: account(&explanation), not_held_up }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

@@ -9,6 +9,7 @@ use dwell_view::{Row, Sentence, Value, View, Word};
 use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::Explanation;
+use crate::study::send_queues::send_queues;
 use crate::study::step_function::StepFunction;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
@@ -24,8 +25,8 @@ columns! {
         "方向", "要求を受ける側か、要求する側か。";
     plain "endpoint", "Endpoint", "The port at which it accepted the connections, or the address to which it made them.",
         "エンドポイント", "接続を受け付けたポート、または接続した先のアドレス。";
-    plain "open", "Open", "Requests that waited for their answer at once, on average.",
-        "応答待ち", "同時に応答を待っていた要求の平均。";
+    plain "open", "Open", "Requests that waited for their answer at once, on average; an answer of which the kernel holds a part is none yet.",
+        "応答待ち", "同時に応答を待っていた要求の平均。一部が保留中の応答は未完了として数えます。";
     plain "most_open", "Most Open", "The most at once, as far as a look found them.",
         "最大の応答待ち", "同時に応答を待っていた要求の最大。";
     plain "connections", "Connections", "The most connections at once over which anything was asked.",
@@ -110,6 +111,12 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
             looks.connections = looks.connections.max(table.connections[row]);
             looks.requests += u64::from(table.requests[row]);
             looks.answers += u64::from(table.answers[row]);
+        }
+    }
+    // A request waits until all of its answer has gone.
+    for ((process, is_incoming, endpoint), queue) in send_queues(fold.trace) {
+        if let Some(looks) = all.get_mut(&(process, !is_incoming, endpoint)).filter(|_| is_incoming) {
+            looks.open = StepFunction::sum([&looks.open, &queue.held].into_iter());
         }
     }
     let spans = fold.windows.parts();

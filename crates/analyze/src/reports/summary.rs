@@ -1,7 +1,7 @@
 //! The summary: one record of the whole.
 
 use dwell_model::FindingDef;
-use dwell_view::{Column, Row, Value, View};
+use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
@@ -185,7 +185,8 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
     let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
     let findings = findings_beside(fold, &explained);
-    let explain::InSummary { causes, account, .. } = explained;
+    let explain::InSummary { mut causes, account, not_held_up, .. } = explained;
+    causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
     Ok(vec![
         Field("explanation", nested(causes)),
         Field("account", nested(account)),

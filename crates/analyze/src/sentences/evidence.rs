@@ -34,6 +34,12 @@ sentence_table! {
         "保留された {bytes} バイトの断片 {pieces} 個は {place} が送信しています (呼び出し元: {caller})。";
     NAGLE_GAIN = "nagle-gain", "Without, about {gain} less.",
         "これがなければ約 {gain} 短くなります。";
+    NAGLE_HELD_AT_LOOKS = "nagle-held-at-looks",
+        "On {connections} connections at once on average the last piece of what {process} had sent was held until the one before it was acknowledged, which the other end delays: its reader waits for the rest. What is sent in one piece is not held. The calls that send the pieces: --analyze threading,sockets.",
+        "平均 {connections} 個の接続で、{process} が送った最後の断片が、直前の断片の確認応答を相手が遅らせている間、保留されていました。読み手は残りを待ちます。1 回で送れば保留されません。断片を送る呼び出しは --analyze threading,sockets で分かります。";
+    SLOW_READER = "slow-reader",
+        "For {time}, on {connections} connections at once on average, {process} had more to send than the other end read: its receive window was full. What waits for such a send to end waits for that reader.",
+        "{time} の間、平均 {connections} 個の接続で、{process} が送ろうとした量を相手が読み取れず、受信ウィンドウが満杯でした。その送信の完了を待つ処理は、その読み手を待っています。";
     SOCKET_CAUSE = "socket-cause", "{cost} in {waits} waits, {median} by the median, {share} of its wait time.",
         "{waits} 回の待機で {cost} (中央値 {median})。待機時間の {share} です。";
     SENT_AGAIN = "sent-again", "This end sent {segments} segments again.",

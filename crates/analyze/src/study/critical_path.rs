@@ -3,7 +3,7 @@
 //! It is followed backwards from the end of the main process's last thread. While the thread runs, that is a segment.
 //! Where it waited and a thread of the program ended the wait, the path goes over to the waker at the time of the
 //! wake-up, and follows it no further back than the start of that wait (golang/go#57175): then it is back at the
-//! waiter. A wait that a timer, the network or another program ended stays a waiting segment. A thread's time before
+//! waiter. So it does where the thread slept again and again until another one had done what it looked for. A wait that a timer, the network or another program ended stays a waiting segment. A thread's time before
 //! its start is its creator's. Every instant is on the path exactly once, so that its segments add up to the elapsed
 //! time.
 //!
@@ -15,6 +15,7 @@ use dwell_store::{Trace, WordMap};
 use dwell_work::{parallel, stop};
 
 use crate::study::intervals::Activity;
+use crate::study::poll_loops::PollLoops;
 use crate::study::thread_index::{Reached, ThreadIndex, ThreadPiece};
 
 /// A segment of the path; never empty.
@@ -58,20 +59,22 @@ pub fn critical_path<F: Follower + Send>(
     new: impl Fn() -> F + Sync,
 ) -> Vec<F> {
     let last = last_thread(trace, to);
-    let instants = instants(index, (from, to), last);
+    let polls = PollLoops::new(trace);
+    let instants = instants((index, &polls), (from, to), last);
     let follow = |follower: &mut F, piece: usize| {
-        Walker::new(trace, index, follower, instants[piece + 1]).walk(instants[piece], last);
+        Walker::new((trace, index, &polls), follower, instants[piece + 1]).walk(instants[piece], last);
     };
     parallel::fold(instants.len() - 1, new, follow)
 }
 
 /// Instants in order, `from` and `to` and those between at which the last thread begins to run: no part of the path
 /// crosses them.
-fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>) -> Vec<u64> {
+fn instants((index, polls): (&ThreadIndex<'_>, &PollLoops), (from, to): (u64, u64), last: Option<usize>) -> Vec<u64> {
     let mut instants = vec![from];
     for piece in 1..PIECES {
         let about = from + (u128::from(to - from) * u128::from(piece) / u128::from(PIECES)) as u64;
-        let began = last.and_then(|last| index.begins_to_run(last, about));
+        let runs = |last| index.begins_to_run(last, about).filter(|time| !polls.is_within(last, *time));
+        let began = last.and_then(runs);
         let before = instants.last().copied().unwrap_or(from);
         instants.extend(began.filter(|began| (before + 1..to).contains(began)));
     }
@@ -150,6 +153,7 @@ struct Open {
 struct Walker<'a, 't, F> {
     trace: &'t Trace,
     index: &'a ThreadIndex<'t>,
+    polls: &'a PollLoops,
     follower: &'a mut F,
     open: Vec<Open>,
     /// Rows gone around at this instant. None twice: wakers that wake one another at one instant would never end.
@@ -163,10 +167,14 @@ struct Walker<'a, 't, F> {
 }
 
 impl<'a, 't, F: Follower> Walker<'a, 't, F> {
-    fn new(trace: &'t Trace, index: &'a ThreadIndex<'t>, follower: &'a mut F, time: u64) -> Self {
+    fn new(
+        (trace, index, polls): (&'t Trace, &'a ThreadIndex<'t>, &'a PollLoops),
+        follower: &'a mut F,
+        time: u64,
+    ) -> Self {
         let reached = vec![Reached::default(); trace.threads.tid.len()];
         let (open, followed, samples) = (Vec::new(), WordMap::default(), Vec::new());
-        Self { trace, index, follower, open, followed, time, reached, samples }
+        Self { trace, index, polls, follower, open, followed, time, reached, samples }
     }
 
     fn walk(mut self, from: u64, last: Option<usize>) {
@@ -202,6 +210,9 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
     fn step(&mut self, thread: usize, piece: ThreadPiece, bound: u64) -> usize {
         let cut = ThreadPiece { from: piece.from.max(bound), to: self.time.min(piece.to), ..piece };
         let ended_here = piece.activity == Activity::Waiting && piece.to == self.time;
+        if let Some(ender) = piece.row.filter(|_| ended_here).and_then(|row| self.poll_loop(thread, row, cut)) {
+            return ender;
+        }
         let waker = piece.row.filter(|_| ended_here).and_then(|row| self.waker(thread, row));
         if let Some((waker, row)) = waker {
             let object = self.trace.events().off_cpu_key(row).object();
@@ -213,6 +224,22 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
         self.segment(Some(thread), cut);
         self.go_back(cut.from);
         thread
+    }
+
+    /// Goes around a loop of sleeps, where the row `row` is the last of them: returns the thread that it waited for.
+    fn poll_loop(&mut self, thread: usize, row: usize, cut: ThreadPiece) -> Option<usize> {
+        let of = *self.polls.ended_by(row)?;
+        let bound = self.open.last().map_or(of.span.0, |open| open.bound.max(of.span.0));
+        if of.done_ns <= bound || of.done_ns >= self.time || of.ender == thread {
+            return None;
+        }
+        self.index.before(of.ender, of.done_ns)?;
+        let object = self.trace.events().off_cpu_key(row).object();
+        self.segment(Some(thread), ThreadPiece { from: of.done_ns, ..cut });
+        self.follower.detour(Detour { object, from: bound, to: of.done_ns, nested: false });
+        self.open.push(Open { waiter: thread, bound, object });
+        self.go_back(of.done_ns);
+        Some(of.ender)
     }
 
     /// The thread of the program that ended the wait, where the path can go.
@@ -309,12 +336,12 @@ mod tests {
                 pieces.detours.extend(part.detours);
             });
             let mut whole = Kept::default();
-            Walker::new(&trace, &index, &mut whole, to).walk(from, last_thread(&trace, to));
+            Walker::new((&trace, &index, &PollLoops::new(&trace)), &mut whole, to).walk(from, last_thread(&trace, to));
             let (pieces, whole) = (pieces.in_order(), whole.in_order());
             assert_eq!(pieces.segments, whole.segments);
             assert_eq!(pieces.detours, whole.detours);
             if to - from > 1000 * CELL {
-                let count = instants(&index, (from, to), last_thread(&trace, to)).len();
+                let count = instants((&index, &PollLoops::new(&trace)), (from, to), last_thread(&trace, to)).len();
                 assert!(count > 8 && whole.detours.len() > 100, "{count} {}", whole.detours.len());
             }
         }

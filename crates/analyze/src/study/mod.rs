@@ -12,6 +12,8 @@ pub mod fiber_enders;
 pub mod holding;
 pub mod intervals;
 pub mod latency;
+pub mod poll_loops;
+pub mod send_queues;
 pub mod socket_groups;
 pub mod sockets;
 pub mod step_function;

@@ -8,6 +8,8 @@
 #include "thread.bpf.h"
 
 #define TCP_ESTABLISHED 1
+#define TCP_NAGLE_OFF   1
+#define TCP_NAGLE_CORK  2
 #define NSEC_PER_USEC   1000
 
 /* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection

@@ -12,6 +12,25 @@ static __always_inline bool is_established(struct sock *sk)
 	       BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_ESTABLISHED;
 }
 
+/* Whether data waits to be sent, and for what: for the other end to read what it has, or for the acknowledgement of what went before, as
+ * Nagle's algorithm has it (tcp_write_xmit in net/ipv4/tcp_output.c). */
+static __always_inline u8 send_queue_flags(struct tcp_sock *tcp)
+{
+	u32 next = BPF_CORE_READ(tcp, snd_nxt);
+	u32 unsent = BPF_CORE_READ(tcp, write_seq) - next;
+	u32 largest = BPF_CORE_READ(tcp, mss_cache);
+	s32 room = (s32)(BPF_CORE_READ(tcp, snd_una) + BPF_CORE_READ(tcp, snd_wnd) - next);
+	u32 in_flight = BPF_CORE_READ(tcp, packets_out);
+
+	if ((s32)unsent <= 0)
+		return 0;
+	if (room < (s32)(unsent < largest ? unsent : largest))
+		return CONNECTION_IS_UNREAD;
+	if (unsent >= largest || !in_flight || in_flight >= BPF_CORE_READ(tcp, snd_cwnd))
+		return 0;
+	return BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle) & (TCP_NAGLE_OFF | TCP_NAGLE_CORK) ? 0 : CONNECTION_IS_HELD;
+}
+
 SEC("iter/task_file")
 int open_requests(struct bpf_iter__task_file *ctx)
 {
@@ -40,6 +59,7 @@ int open_requests(struct bpf_iter__task_file *ctx)
 	connection.flags = accepted ? CONNECTION_ACCEPTED : 0;
 	if (other_end_sent_last(tcp) == accepted)
 		connection.flags |= CONNECTION_IS_ASKED;
+	connection.flags |= send_queue_flags(tcp);
 	read_ends(&ends, sk);
 	connection.local_port = ends.local_port;
 	connection.remote_port = ends.remote_port;

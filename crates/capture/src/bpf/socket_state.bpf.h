@@ -9,13 +9,11 @@
 #include "object.bpf.h"
 #include "socket_entry.bpf.h"
 
-#define TCP_SYN_SENT   2
-#define TCP_CLOSE      7
-#define TCP_NAGLE_OFF  1
-#define TCP_NAGLE_CORK 2
-#define ACK_SCHEDULED  1 /* enum inet_csk_ack_state_t */
-#define EAGAIN         11
-#define MSG_PEEK       2
+#define TCP_SYN_SENT  2
+#define TCP_CLOSE     7
+#define ACK_SCHEDULED 1 /* enum inet_csk_ack_state_t */
+#define EAGAIN        11
+#define MSG_PEEK      2
 
 static __always_inline u64 cookie_of(struct sock *sk)
 {

@@ -62,8 +62,9 @@ impl Collection<'_> {
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
         manifest.notices.append(&mut drained.java_code.take_notices());
-        // One that is stopped before, by its duration or Ctrl-C, leaves the program itself running.
-        manifest.notices.extend(manifest.exit_status.and_then(|_| running_on(&drained.lives)));
+        if self.child.is_some() {
+            manifest.notices.extend(running_on(&drained.lives, manifest.exit_status.is_some()));
+        }
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
@@ -106,13 +107,18 @@ impl Collection<'_> {
 /// Processes that are named, at most.
 const NAMED: usize = 3;
 
-/// Says which processes of the launched program are still there: a daemon, or what it left in the background.
-fn running_on(lives: &ProcessLifetimes) -> Option<Notice> {
+/// Says which processes of the launched program are still there: what is left of one that ended, such as a daemon; or all of them, where the
+/// recording was stopped before.
+fn running_on(lives: &ProcessLifetimes, has_ended: bool) -> Option<Notice> {
     let mut there: Vec<u32> = lives.living().collect();
     there.sort_unstable();
     let name = |pid: &u32| format!("{} ({pid})", proc::name(*pid).unwrap_or_default());
     let named: Vec<String> = there.iter().take(NAMED).map(name).collect();
     let more = if there.len() > NAMED { ", …" } else { "" };
-    (!there.is_empty())
-        .then(|| notice!(RUNS_ON, processes = there.len(), names = format!("{}{more}", named.join(", "))))
+    let names = format!("{}{more}", named.join(", "));
+    match there.len() {
+        0 => None,
+        processes if has_ended => Some(notice!(RUNS_ON, processes = processes, names = names)),
+        _ => Some(notice!(PROGRAM_RUNS_ON, names = names)),
+    }
 }

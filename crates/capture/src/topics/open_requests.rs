@@ -35,6 +35,9 @@ struct Counts {
     open: u32,
     requests: u32,
     answers: u32,
+    /// Those with data that waits to be sent: for the other end to read, or for an acknowledgement.
+    unread: u16,
+    held: u16,
     sent_ns: [u64; MOST_SENDS],
 }
 
@@ -52,9 +55,18 @@ impl Counts {
         }
     }
 
-    /// Whether any is open, or came or went since the look before.
-    fn has_requests(&self) -> bool {
-        self.open > 0 || self.requests > 0 || self.answers > 0
+    /// Counts what stands still on a connection.
+    fn add_state(&mut self, connection: &ConnectionState) {
+        let has = |flag| connection.flags & flag != 0;
+        self.connections += 1;
+        self.open += u32::from(has(connection_flag::IS_ASKED));
+        self.unread = self.unread.saturating_add(u16::from(has(connection_flag::IS_UNREAD)));
+        self.held = self.held.saturating_add(u16::from(has(connection_flag::IS_HELD)));
+    }
+
+    /// Whether anything waits, or came or went since the look before.
+    fn is_worth_telling(&self) -> bool {
+        self.open > 0 || self.requests > 0 || self.answers > 0 || self.unread > 0 || self.held > 0
     }
 }
 
@@ -102,7 +114,7 @@ pub struct ConnectionLooks {
     bytes: Vec<u8>,
     next_ns: u64,
     looks: u64,
-    /// Those with requests at the last look.
+    /// Those of which anything was told at the last look.
     known: BTreeMap<Group, Counts>,
     /// The connections at the last look.
     seen: HashMap<ConnectionKey, SeenConnection>,
@@ -161,12 +173,12 @@ impl ConnectionLooks {
     fn write(&mut self, groups: BTreeMap<Group, Counts>, trace: &mut RecordBuffer, time_ns: u64) {
         let gone =
             self.known.keys().filter(|group| !groups.contains_key(group)).map(|group| (*group, Counts::default()));
-        let told = groups.iter().filter(|(group, counts)| counts.has_requests() || self.known.contains_key(group));
+        let told = groups.iter().filter(|(group, counts)| counts.is_worth_telling() || self.known.contains_key(group));
         for (group, counts) in told.map(|(group, counts)| (*group, *counts)).chain(gone) {
             trace.fixed(&record(&group, counts, time_ns));
         }
         self.known = groups;
-        self.known.retain(|_, counts| counts.has_requests());
+        self.known.retain(|_, counts| counts.is_worth_telling());
     }
 }
 
@@ -219,8 +231,7 @@ fn grouped(
         let group = group(connection);
         if groups.len() < MOST_GROUPS || groups.contains_key(&group) {
             let counts = groups.entry(group).or_default();
-            counts.connections += 1;
-            counts.open += u32::from(connection.flags & connection_flag::IS_ASKED != 0);
+            counts.add_state(connection);
             if let Some(before) = before {
                 let before = before.get(&key(connection)).map_or((0, 0), |it| (it.requests, it.answers));
                 counts.add(connection, before);
@@ -233,7 +244,7 @@ fn grouped(
 fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
     let Group { tgid, is_incoming, port, remote_address } = *group;
     let h = RecordHeader { kind: kind::OPEN_REQUESTS, size: 0, tid: tgid, time_ns };
-    let Counts { connections, open, requests, answers, sent_ns } = counts;
+    let Counts { connections, open, requests, answers, unread, held, sent_ns } = counts;
     OpenRequestsRecord {
         h,
         remote_address,
@@ -244,6 +255,8 @@ fn record(group: &Group, counts: Counts, time_ns: u64) -> OpenRequestsRecord {
         sent_ns,
         port,
         is_incoming: u8::from(is_incoming),
+        unread,
+        held,
         ..OpenRequestsRecord::zeroed()
     }
 }

@@ -28,7 +28,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// What is recorded of the script `server.py`, beside which the other ones run: each is given the folder, where ports are in files.
-fn beside(scripts: &[(&str, &str)], others: &[&str]) -> Result<Recording> {
+pub fn beside(scripts: &[(&str, &str)], others: &[&str]) -> Result<Recording> {
     needs_recording()?;
     let (folder, python) = (TempDir::new()?, some_interpreter()?);
     for (file, script) in scripts {

@@ -75,6 +75,7 @@ mod remote;
 mod rights;
 mod rights_of_others;
 mod scripts;
+mod send_queues;
 mod settings;
 mod soak;
 mod sockets;
@@ -137,6 +138,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     event_loops::cases,
     first_causes::cases,
     attached_causes::cases,
+    send_queues::cases,
     first_causes_of_programs::cases,
     counted_events::cases,
     python::cases,

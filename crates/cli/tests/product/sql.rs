@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 18] = [
+const VIEWS: [&str; 19] = [
     "stacks",
     "processes",
     "threads",
@@ -35,6 +35,7 @@ const VIEWS: [&str; 18] = [
     "socket_waits",
     "open_requests",
     "sampled_sends",
+    "send_queues",
 ];
 
 /// Runs a script, then queries; prints the rows of each.

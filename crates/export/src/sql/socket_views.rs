@@ -1,7 +1,7 @@
 //! Views of sockets and of the waits on them.
 
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol};
-use dwell_store::tables::{OpenRequests, SampledSends, Sockets};
+use dwell_store::tables::{OpenRequests, SampledSends, SendQueues, Sockets};
 use dwell_store::{ColumnDef, Table};
 
 use super::program_views::thread_columns;
@@ -9,7 +9,7 @@ use super::view_def::{ViewColumn, ViewDef, column, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![sockets(), socket_waits(), open_requests(), sampled_sends()]
+    vec![sockets(), socket_waits(), open_requests(), sampled_sends(), send_queues()]
 }
 
 /// The columns of the table, with names for ids.
@@ -71,6 +71,11 @@ fn open_requests() -> ViewDef {
 fn sampled_sends() -> ViewDef {
     let doc = "One row per instant at which a process sent data over TCP, as looks at its connections found it.";
     of_process("sampled_sends", doc, SampledSends::DEF.columns)
+}
+
+fn send_queues() -> ViewDef {
+    let doc = "One row per look at a process's connections of one kind on which data waited to be sent, and the first look after it.";
+    of_process("send_queues", doc, SendQueues::DEF.columns)
 }
 
 /// The columns of a table of a process, with its name.

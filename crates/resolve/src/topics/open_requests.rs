@@ -1,15 +1,29 @@
-//! Requests that wait for their answers, as they were looked at: a row for each look at a process's connections of one kind, and when it
-//! sent something.
+//! Requests that wait for their answers, as they were looked at: a row for each look at a process's connections of one kind; when it
+//! sent something; and where what it has to send waits.
 
+use std::collections::HashSet;
+
+use dwell_model::ProcessId;
 use dwell_store::raw::wire::{AF_INET6, OpenRequestsRecord};
-use dwell_store::tables::{OpenRequestRow, OpenRequests, SampledSendRow, SampledSends};
+use dwell_store::tables::{OpenRequestRow, OpenRequests, SampledSendRow, SampledSends, SendQueueRow, SendQueues};
 
 use crate::objects::socket_address;
 use crate::replay::state::Replay;
 
+/// What the looks at connections found.
+#[derive(Default)]
+pub struct ConnectionTables {
+    /// Requests that wait for their answers.
+    pub open_requests: OpenRequests,
+    /// When processes sent something.
+    pub sampled_sends: SampledSends,
+    /// Where what they have to send waits.
+    pub send_queues: SendQueues,
+}
+
 /// The rows, ordered by time. Those of unknown processes are left out.
-pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> (OpenRequests, SampledSends) {
-    let (mut looks, mut sends) = (Vec::new(), Vec::new());
+pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> ConnectionTables {
+    let (mut looks, mut sends, mut queues) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         let time_ns = replay.relative(record.h.time_ns);
         let life = replay.lives.find_at(record.h.tid, time_ns).and_then(|thread| replay.lives.life(thread));
@@ -24,17 +38,31 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> (OpenRequests
             let time_ns = replay.relative(sent_ns);
             sends.push(SampledSendRow { time_ns, process, is_incoming, endpoint: endpoint.clone() });
         }
+        let (unread, held) = (record.unread.into(), record.held.into());
+        queues.push(SendQueueRow { time_ns, process, is_incoming, endpoint: endpoint.clone(), unread, held });
         let (requests, answers) = (record.requests, record.answers);
         looks.push(OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers });
     }
     looks.sort_by_key(|row| row.time_ns);
     sends.sort_by_key(|row| row.time_ns);
-    let (mut open_requests, mut sampled_sends) = (OpenRequests::default(), SampledSends::default());
+    queues.sort_by_key(|row| row.time_ns);
+    let mut tables = ConnectionTables::default();
     for row in looks {
-        open_requests.push(row);
+        tables.open_requests.push(row);
     }
     for row in sends {
-        sampled_sends.push(row);
+        tables.sampled_sends.push(row);
     }
-    (open_requests, sampled_sends)
+    let mut waiting: HashSet<(ProcessId, bool, String)> = HashSet::new();
+    for row in queues {
+        let of = (row.process, row.is_incoming, row.endpoint.clone());
+        // That none waits any more is told once.
+        if row.unread > 0 || row.held > 0 {
+            waiting.insert(of);
+            tables.send_queues.push(row);
+        } else if waiting.remove(&of) {
+            tables.send_queues.push(row);
+        }
+    }
+    tables
 }

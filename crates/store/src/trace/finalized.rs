@@ -19,7 +19,7 @@ use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
     EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes, SampledSends,
-    Samples, Stacks, Threads,
+    Samples, SendQueues, Stacks, Threads,
 };
 
 /// Where the tables lie until all of them are written.
@@ -45,6 +45,7 @@ pub struct Trace {
     pub event_counts: EventCounts,
     pub open_requests: OpenRequests,
     pub sampled_sends: SampledSends,
+    pub send_queues: SendQueues,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -78,6 +79,7 @@ impl Trace {
             event_counts: EventCounts::default(),
             open_requests: OpenRequests::default(),
             sampled_sends: SampledSends::default(),
+            send_queues: SendQueues::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             beside_fibers: Vec::new(),
@@ -153,6 +155,7 @@ impl Trace {
         trace.event_counts = tables.read()?;
         trace.open_requests = tables.read()?;
         trace.sampled_sends = tables.read()?;
+        trace.send_queues = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -182,6 +185,7 @@ impl Trace {
         table::write(&partial, &self.event_counts)?;
         table::write(&partial, &self.open_requests)?;
         table::write(&partial, &self.sampled_sends)?;
+        table::write(&partial, &self.send_queues)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -226,6 +230,8 @@ impl Trace {
         all("event_counts.thread", self.event_counts.thread.iter().all(thread))?;
         rows.processes("open_requests.process", &self.open_requests.process)?;
         rows.processes("sampled_sends.process", &self.sampled_sends.process)?;
+        rows.processes("send_queues.process", &self.send_queues.process)?;
+        all("send_queues.time_ns", self.send_queues.time_ns.is_sorted())?;
         all("sampled_sends.time_ns", self.sampled_sends.time_ns.is_sorted())?;
         all("open_requests.time_ns", self.open_requests.time_ns.is_sorted())?;
         all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;

@@ -15,6 +15,7 @@ mod bare_stacks;
 mod blocked_loops;
 mod broadcasts;
 mod brokers;
+mod busy_servers;
 mod call_paths;
 mod cause_pieces;
 mod chains;
@@ -78,6 +79,7 @@ pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_ns_at};
 use self::awaited_ends::is_awaited;
 use self::blocked_loops::blocked_spans;
+use self::busy_servers::busy_servers;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
@@ -273,7 +275,7 @@ fn saturated(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) 
 /// A thread, a span of time in which it is asked what it did, and above which root that stands.
 type AskedSpan = (usize, (u64, u64), NodeId);
 
-/// When threads kept whoever asks from outside: all the time, or while one callback kept their loop.
+/// When threads kept whoever asks from outside: all the time, while one callback kept their loop, or while requests waited and they ran.
 fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> Vec<AskedSpan> {
     if fold.query.is_filtered() || fold.query.waiters.is_some() {
         return Vec::new();
@@ -281,7 +283,13 @@ fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize])
     let blocked = blocked_spans(fold.trace, &fold.stacks, classes);
     let blocked = blocked.into_iter().filter(|(thread, _)| !saturated.contains(thread));
     let whole = saturated.iter().map(|thread| (*thread, (0, u64::MAX)));
-    blocked.chain(whole).map(|(thread, span)| (thread, span, SERVED)).collect()
+    let mut kept: Vec<(usize, (u64, u64))> = blocked.chain(whole).collect();
+    for (thread, spans) in busy_servers(fold.trace) {
+        if !kept.iter().any(|(other, _)| *other == thread) {
+            kept.extend(spans.into_iter().map(|span| (thread, span)));
+        }
+    }
+    kept.into_iter().map(|(thread, span)| (thread, span, SERVED)).collect()
 }
 
 /// The parts of spans that are within one.

@@ -271,6 +271,31 @@ pub fn answered_requests(trace: &Trace) -> HashMap<ProcessId, u64> {
     connections(trace).into_iter().map(|(process, of)| (process, of.exchanges.least())).collect()
 }
 
+/// Requests of others that waited for a process.
+pub struct WaitingRequests {
+    /// The process.
+    pub process: ProcessId,
+    /// When any did.
+    pub spans: Vec<(u64, u64)>,
+    /// How many at once meanwhile, on average.
+    pub asked: f64,
+    /// How long each of them waited, ns, by how many were answered.
+    pub each_ns: u64,
+}
+
+/// The processes that answered requests over TCP.
+pub fn waiting_requests(trace: &Trace) -> Vec<WaitingRequests> {
+    let of = |(process, of): (ProcessId, Connections<'_>)| {
+        let asked = StepFunction::sum(of.incoming.values());
+        let (spans, answered) = (asked.spans(trace.elapsed_ns()), of.exchanges.least());
+        let mean = asked.mean(&spans);
+        let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+        let each_ns = (mean * asked_ns as f64 / answered.max(1) as f64) as u64;
+        (answered > 0).then_some(WaitingRequests { process, spans, asked: mean, each_ns })
+    };
+    connections(trace).into_iter().filter_map(of).collect()
+}
+
 /// Whether requests of others over TCP were seen to wait for processes of a role.
 pub fn takes_requests(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> bool {
     let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();

@@ -35,6 +35,7 @@ use crate::study::explain::recent_rows::{RecentRows, Row};
 use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::terms::{CauseKind, Link, WaitClass, parks_threads};
 use crate::study::explain::wait_parts::{Wait, WaitPart};
+use crate::study::poll_loops::PollLoops;
 use crate::study::thread_index::{Reached, ThreadIndex};
 
 /// Steps after which it is asked whether anybody still waits for the answer.
@@ -61,6 +62,7 @@ pub struct WaitWalk<'a, 'f, 't> {
     classes: &'a Classes<'a, 't>,
     cpus: &'a CpuRuns,
     gil_turns: GilTurns,
+    poll_loops: PollLoops,
     process_ends: ProcessEnds<'t>,
     collections: Collections,
     last_looks: LastLooks,
@@ -92,6 +94,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             classes,
             cpus,
             gil_turns: GilTurns::new(trace),
+            poll_loops: PollLoops::new(trace),
             process_ends: ProcessEnds::new(trace),
             collections: Collections::default(),
             last_looks: cpus.last_looks(),
@@ -287,7 +290,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         from
     }
 
-    /// A wait of a thread that others wait for: it goes on with their chains, but for a sleep, which ends them.
+    /// A wait of a thread that others wait for: it goes on with their chains, but for a sleep that waits for nobody, which ends them.
     fn wait(&mut self, window: Window) {
         let Window { thread, row, from, to, askers, hops } = window;
         if from >= to {
@@ -296,7 +299,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let (facts, ns) = (self.facts(key), bounds.woken.saturating_sub(bounds.start));
         let askers = match facts.object_type {
-            ObjectType::Sleep | ObjectType::Timer => askers,
+            ObjectType::Sleep | ObjectType::Timer if self.poll_loops.ender(row).is_none() => askers,
             _ => {
                 let idle = self.classes.idleness(thread, row, key);
                 let mut below = Askers::default();
@@ -338,6 +341,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let key = self.rows.row(thread, row).key;
         let facts = self.facts(key);
         let (kind, outcome) = (facts.object_type, facts.outcome);
+        if let Some(ender) = self.poll_loops.ender(row) {
+            self.goes_on((thread, row), (from, to), facts);
+            return self.window(ender, (from, to), askers, hops);
+        }
         if matches!(kind, ObjectType::Sleep | ObjectType::Timer) {
             // A thread of the runtime that looks after the others did not keep them.
             let is_own = self.classes.of(thread, row, key) == WaitClass::Own;

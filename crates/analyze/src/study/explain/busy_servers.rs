@@ -1,0 +1,80 @@
+//! Threads that run nearly all the time while requests of others wait for their process, one after the other: they never wait for the next
+//! one, so that nobody is seen to ask them.
+
+use dwell_store::Trace;
+
+use crate::study::explain::open_requests::{WaitingRequests, waiting_requests};
+use crate::study::step_function::overlap_ns;
+
+/// Requests that wait at once, on average, and for how long each does at least, ns: one that is answered sooner does not wait for the others.
+const ASKED: f64 = 1.5;
+const LONG_NS: u64 = 500_000;
+/// Part of the recording in which any wait, and of that in which the thread runs.
+const OFTEN: f64 = 0.5;
+const NEARLY_ALWAYS: f64 = 0.8;
+
+/// Each such thread, with the times in which requests waited.
+pub fn busy_servers(trace: &Trace) -> Vec<(usize, Vec<(u64, u64)>)> {
+    let elapsed_ns = trace.elapsed_ns() as f64;
+    let is_often = |spans: &[(u64, u64)]| length_ns(spans) as f64 >= OFTEN * elapsed_ns;
+    let is_kept = |it: &WaitingRequests| it.asked >= ASKED && it.each_ns >= LONG_NS && is_often(&it.spans);
+    let of = |it: WaitingRequests| {
+        let threads = trace.fiber_threads..trace.threads.tid.len();
+        let members = threads.filter(|thread| trace.threads.process[*thread] == it.process);
+        let busiest = members.map(|thread| (ran_ns(trace, thread, &it.spans), thread)).max()?;
+        let (ran_ns, thread) = busiest;
+        (ran_ns as f64 >= NEARLY_ALWAYS * length_ns(&it.spans) as f64).then_some((thread, it.spans))
+    };
+    waiting_requests(trace).into_iter().filter(is_kept).filter_map(of).collect()
+}
+
+/// How long a thread ran within spans, ns; its stays in run queues are of others.
+fn ran_ns(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> u64 {
+    let (threads, rows) = (&trace.threads, &trace.events().off_cpu);
+    let mut off_ns = 0u64;
+    rows.for_each(rows.of(thread), |_, _, times| {
+        let end = times.start_ns.saturating_add(times.wait_ns).saturating_add(times.runnable_ns);
+        off_ns = off_ns.saturating_add(overlap_ns(spans, (times.start_ns, end)));
+    });
+    overlap_ns(spans, (threads.start_ns[thread], threads.end_ns[thread])).saturating_sub(off_ns)
+}
+
+fn length_ns(spans: &[(u64, u64)]) -> u64 {
+    spans.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_model::ProcessId;
+    use dwell_store::tables::OpenRequestRow;
+
+    use super::*;
+    use crate::test_support::trace_dsl::{CELL, trace};
+
+    /// The threads that are told, where `open` requests wait at each millisecond of which `answered` get their answers.
+    fn told(picture: &str, open: u32, answered: u32) -> Vec<usize> {
+        let mut trace = trace(picture);
+        for cell in 0..20 {
+            trace.open_requests.push(OpenRequestRow {
+                time_ns: cell * CELL,
+                process: ProcessId::new(0),
+                is_incoming: true,
+                endpoint: "TCP :80".into(),
+                connections: 8,
+                open,
+                requests: answered,
+                answers: answered,
+            });
+        }
+        busy_servers(&trace).into_iter().map(|(thread, _)| thread).collect()
+    }
+
+    #[test]
+    fn a_thread_that_runs_all_the_time_keeps_those_who_ask() {
+        let busy = "a: e###################\nb: eeeeeeeeeeeeeeeeeee#";
+        assert_eq!(told(busy, 3, 2), [0]);
+        assert!(told(busy, 3, 9).is_empty(), "each is answered soon");
+        assert!(told(busy, 1, 1).is_empty(), "only one asks");
+        assert!(told("a: eeee#eeee#eeee#eeee#", 3, 2).is_empty(), "it waits for the next");
+    }
+}
