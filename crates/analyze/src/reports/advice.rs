@@ -8,7 +8,8 @@ use crate::reports::{outside_words, request_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock, takes_requests, waits_ns_at,
+    RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock,
+    takes_requests, waits_ns_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -73,7 +74,8 @@ pub fn advice(
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
             .unwrap_or_else(|| ran(fold)),
-        (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
+        (CauseKind::Collected, _) => asked_collections(fold, root)
+            .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),

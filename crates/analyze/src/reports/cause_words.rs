@@ -6,8 +6,8 @@ use crate::engine::fold::Fold;
 use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
-    wait_place,
+    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, function_at,
+    run_place, sleep_within, wait_place,
 };
 
 /// Part of a cause's time from which one more place that calls is named.
@@ -195,11 +195,26 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let is_much = |(caller, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns && has_name(caller);
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     let callers = match callers.as_slice() {
-        [] => return None,
         [caller] if root.cause.kind != CauseKind::Ran => callers_from(fold, root, caller).join(" <- "),
-        callers => callers.join(", "),
+        callers => {
+            let own = own_caller(fold, root);
+            callers.iter().copied().chain(own.as_deref()).collect::<Vec<_>>().join(", ")
+        }
     };
-    Some(say!(CAUSE_CALLED_BY, callers = callers))
+    (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
+}
+
+/// The place in the program's own sources from which a function of a package runs, where the cause was for longest.
+fn own_caller(fold: &Fold<'_>, root: &RootCause) -> Option<String> {
+    if root.cause.kind != CauseKind::Ran {
+        return None;
+    }
+    let own = wait_place(fold.trace, &fold.stacks, root.stack).at;
+    let path = run_place(fold.trace, &fold.stacks, root.stack).path;
+    let depth = |at: &str| path.iter().position(|(function, line)| function == function_at(at) || line == at);
+    let calls_it = depth(&own).zip(depth(&root.at)).is_some_and(|(own, at)| own < at);
+    let is_told = root.callers.iter().any(|(caller, _)| caller == function_at(&own));
+    (calls_it && !is_told && has_name(&own)).then_some(own)
 }
 
 /// Whether a function has a name, and is no `[file]func@0x1230`, which tells nobody anything.

@@ -187,6 +187,9 @@ sentence_table! {
     ADVICE_COLLECTED = "advice-collected",
         "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
         "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
+    ADVICE_COLLECTION_ASKED = "advice-collection-asked",
+        "The program asks for these collections itself, at {place}: leave that to the runtime, or do it when nobody waits (the JVM also has -XX:+DisableExplicitGC).",
+        "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
     ADVICE_POOL_OUTSIDE = "advice-pool-outside",

@@ -65,7 +65,8 @@ pub fn is_in_packages(path: &str) -> bool {
 pub fn is_of_go(function: &str, file: &str) -> bool {
     let folder = function.split_once('/').map(|(folder, _)| folder);
     let package = folder.or(function.split_once('.').map(|(package, _)| package));
-    file.ends_with(".go") && package.is_some_and(|package| OF_GO.contains(&package))
+    let is_go = [".go", ".s"].iter().any(|end| file.ends_with(end));
+    is_go && package.is_some_and(|package| OF_GO.contains(&package))
 }
 
 /// Whether a function is of a widely used library of the JVM: a class tells neither its file nor its jar. `module` is what its code is in:

@@ -181,6 +181,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-once": "{label} を必要とするすべてのスレッドが最初の 1 つを待ちます。開始時やバックグラウンドで先に行うか、速くしてください。",
   "advice-lock-unfinished": "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。",
   "advice-collected": "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。",
+  "advice-collection-asked": "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。",
   "advice-pool": "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。",
   "advice-pool-outside": "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。",
   "advice-loop-answers": "これらの応答が来るまで、ループにはほかにすることがありません。その間に要求が待っているなら、同時により多く問い合わせる (接続プールを大きくする、問い合わせをロックで囲まない) か、応答を速くしてください。応答する側は `dwell collect threading --target-pid PID` で記録できます。",

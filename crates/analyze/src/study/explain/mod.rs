@@ -8,6 +8,7 @@
 mod account;
 mod answers;
 mod asked_answers;
+mod asked_collections;
 mod asked_from_outside;
 mod askers;
 mod awaited_ends;
@@ -77,6 +78,7 @@ use dwell_store::Trace;
 
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_ns_at};
+pub use self::asked_collections::asked_collections;
 use self::awaited_ends::is_awaited;
 use self::blocked_loops::blocked_spans;
 use self::busy_servers::busy_servers;
@@ -95,7 +97,7 @@ pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{AskedEndpoint, LoopRequests, always_asked, takes_requests};
-pub use self::places::{function_at, wait_place};
+pub use self::places::{function_at, run_place, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};

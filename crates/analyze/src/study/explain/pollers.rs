@@ -42,9 +42,9 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
         let (all_ns, last) = (length_ns(&spans), spans.last().map_or(0, |(_, to)| *to));
         let mean_ns = all_ns / spans.len() as u64;
         let meanwhile: Vec<(u64, u64)> = spans.iter().flat_map(|span| within(&sleeps, *span)).collect();
-        // The end of the program ends all sleeps.
+        // The end of the program ends all sleeps; a thread of one request ends by itself.
         let soon = |time: u64| time.saturating_add(2 * mean_ns);
-        let goes_on = soon(last) < trace.threads.end_ns[thread]
+        let goes_on = soon(last) < trace.elapsed_ns()
             && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
         let polls = spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len();
         if goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64 {

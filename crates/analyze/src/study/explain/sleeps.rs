@@ -35,10 +35,15 @@ pub fn sleeps_for_lock(stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &Ro
     sleep_within(stacks, names, root).is_some_and(takes_lock)
 }
 
-/// The same of a wait's stack, whoever's function called that: one of these is near its leaf.
+/// The same of a wait's stack, whoever's function called that: one of these is near its leaf. SQLite's library sleeps for its locks only.
 pub fn is_look_for_lock(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack).take(DEPTH).any(takes_lock)
+    let is_sqlite =
+        |frame: usize| module_path(trace, frame).rsplit('/').next().is_some_and(|it| it.starts_with(SQLITE));
+    functions(trace, stack).take(DEPTH).any(takes_lock) || frame_rows(trace, stack).take(DEPTH).any(is_sqlite)
 }
+
+/// How the file of SQLite's library begins; its functions may have no names.
+const SQLITE: &str = "libsqlite3";
 
 /// Whether a function's name says that it takes a lock: `Lock.acquire`, `sqlite3InvokeBusyHandler`.
 fn takes_lock(name: &str) -> bool {
