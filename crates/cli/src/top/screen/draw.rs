@@ -15,6 +15,8 @@ use crate::text::style::{colors_wanted, printable, width, wrap};
 
 /// Below this nothing can be shown.
 const LEAST: (u16, u16) = (20, 5);
+/// From this height on there is a line for a recording.
+const ROOMY: u16 = 10;
 /// Lines below the rows: what the selected one waits for, and the keys.
 const FOOT: u16 = 3;
 
@@ -54,9 +56,15 @@ pub fn screen(frame: &mut Frame<'_>, state: &mut State) {
         frame.render_widget(Paragraph::new("too small"), area);
         return;
     }
+    let mut head_lines = head_lines(state);
+    if let Some(recorder) = state.recorder.as_ref().filter(|_| area.height >= ROOMY) {
+        head_lines
+            .push(TextLine::from(Span::styled(cut(&printable(&recorder.line()), area.width), painted(Color::Red))));
+    }
+    let head_height = u16::try_from(head_lines.len()).unwrap_or(2);
     let [head, body, foot] =
-        Layout::vertical([Constraint::Length(2), Constraint::Min(1), Constraint::Length(FOOT)]).areas(area);
-    frame.render_widget(Paragraph::new(head_lines(state)), head);
+        Layout::vertical([Constraint::Length(head_height), Constraint::Min(1), Constraint::Length(FOOT)]).areas(area);
+    frame.render_widget(Paragraph::new(head_lines), head);
     if state.shows_help {
         return frame.render_widget(Paragraph::new(help(area.width)), Rect { height: body.height + FOOT, ..body });
     }
@@ -212,7 +220,7 @@ fn foot_lines(state: &State, selected: Option<&Line>, columns: u16) -> Vec<TextL
     for _ in 0..FOOT - 1 {
         lines.push(TextLine::from(wrapped.next().unwrap_or_default()));
     }
-    let keys = "Enter in  e explain  c collect  s sort  g group  / filter  Space freeze  ? help  q quit";
+    let keys = "Enter in  e explain  c collect  w keep 30 s  s sort  g group  / filter  Space freeze  ? help  q quit";
     lines.push(TextLine::from(Span::styled(cut(keys, columns), painted(Color::DarkGray))));
     lines
 }

@@ -5,6 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::look::{Look, Wanted};
 use super::state::{Key, State};
+use crate::args::TopArgs;
 
 /// What follows from a key.
 pub enum Action {
@@ -21,6 +22,8 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Esc ←", "back"),
     ("e", "explain: collect the selected process for 2 s, and show its summary"),
     ("c", "collect it for 5 s into the next result folder here (r000th, …)"),
+    ("w", "record what is shown, and keep the last 30 s (--keep); w again writes them as the next result here"),
+    ("W", "end that recording"),
     ("s S", "order: cpu, queue, blocked, waiting, switches, pid"),
     ("g", "rows: processes, threads, control groups"),
     ("/", "only rows with this name or process id; Enter ends, Esc clears it"),
@@ -30,7 +33,7 @@ pub const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Does what the key says.
-pub fn press(state: &mut State, key: KeyEvent) -> Action {
+pub fn press(state: &mut State, args: &TopArgs, key: KeyEvent) -> Action {
     if key.modifiers.contains(KeyModifiers::CONTROL) && matches!(key.code, KeyCode::Char('c' | 'd')) {
         return Action::Leave;
     }
@@ -47,6 +50,8 @@ pub fn press(state: &mut State, key: KeyEvent) -> Action {
     match key.code {
         KeyCode::Char('q') => return Action::Leave,
         KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => back(state),
+        KeyCode::Char('w') => state.keep(args),
+        KeyCode::Char('W') => state.recorder = None,
         _ if state.look.is_some() => scroll_look(state, key.code, page),
         KeyCode::Up | KeyCode::Char('k') => state.go(-1),
         KeyCode::Down | KeyCode::Char('j') => state.go(1),

@@ -1,13 +1,16 @@
 //! What the screen shows, and how it got there.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use dwell_cgroups::of_process;
 use dwell_live::{ActivitySums, GroupBy, Interval, Row, SortBy, ThreadActivity, group, sort};
 use dwell_view::glob;
 
 use super::look::Look;
+use super::recorder::{Recorded, Recorder, USUAL_KEPT_NS};
 use crate::args::TopArgs;
+use crate::text::units;
 use crate::top::explanation::{Explained, Threads, name};
 
 /// The state of the screen.
@@ -34,6 +37,10 @@ pub struct State {
     pub page: usize,
     /// A collection of the selected process, and its summary.
     pub look: Option<Look>,
+    /// A recording of the last seconds.
+    pub recorder: Option<Recorder>,
+    /// What it has written.
+    pub results: Vec<PathBuf>,
     /// What a collection or a key had to say.
     pub message: String,
     /// What the reader should know of where the threads are seen.
@@ -87,6 +94,8 @@ impl State {
             scrolled: 0,
             page: 1,
             look: None,
+            recorder: None,
+            results: Vec::new(),
             message: String::new(),
             source_note: None,
             cost: 0.0,
@@ -98,6 +107,9 @@ impl State {
     /// Shows a new interval, unless the rows stand still.
     pub fn take(&mut self, interval: Interval, cost: f64) {
         self.cost = cost;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.look();
+        }
         if !self.is_frozen {
             self.interval = interval;
             self.cgroups.clear(); // processes move, and ids are used again
@@ -106,7 +118,34 @@ impl State {
 
     /// Whether a collection has something new to say.
     pub fn hear(&mut self) -> bool {
-        self.look.as_mut().is_some_and(Look::hear)
+        let is_new = self.look.as_mut().is_some_and(Look::hear);
+        let Some(recorder) = &mut self.recorder else { return is_new };
+        let (message, has_ended) = recorder.hear(&mut self.results);
+        if has_ended {
+            self.recorder = None;
+        }
+        let Some(message) = message else { return is_new };
+        self.message = message;
+        true
+    }
+
+    /// Begins to record the last seconds of what is shown, where that is not done yet; else asks for a result of them.
+    pub fn keep(&mut self, args: &TopArgs) {
+        if let Some(recorder) = &mut self.recorder {
+            self.message = recorder.write();
+            return;
+        }
+        let name =
+            |pid| self.interval.threads.iter().find(|thread| thread.last.tid == pid).map(name).unwrap_or_default();
+        let what = Recorded::shown(args, self.inside.map(|pid| (pid, name(pid))));
+        let kept_ns = args.keep.unwrap_or(USUAL_KEPT_NS);
+        self.message = match Recorder::start(what, kept_ns) {
+            Ok(recorder) => {
+                self.recorder = Some(recorder);
+                format!("the last {} are kept from now on: w writes them as a result", units::duration(kept_ns))
+            }
+            Err(error) => error.to_string(),
+        };
     }
 
     /// The rows, in order.
