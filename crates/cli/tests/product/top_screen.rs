@@ -12,7 +12,10 @@ use crate::recording::{Running, needs_program, needs_recording, run_dwell, wait_
 use crate::top::{HELD, build};
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("top_screen::the_last_seconds", the_last_seconds)]
+    vec![
+        Case::new("top_screen::the_last_seconds", the_last_seconds),
+        Case::new("top_screen::objects_and_stacks_of_a_thread", objects_and_stacks_of_a_thread),
+    ]
 }
 
 /// `dwell top` in a terminal, in a folder of its own.
@@ -98,5 +101,40 @@ fn the_last_seconds() -> Result<()> {
     let left =
         fs::read_dir(screen.path())?.flatten().filter(|it| it.file_name().to_string_lossy().starts_with(".dwell"));
     ensure!(left.count() == 0, "the hidden folder stays");
+    Ok(())
+}
+
+/// From a process to a thread, to what it waits for and who has that, to both stacks; and back.
+fn objects_and_stacks_of_a_thread() -> Result<()> {
+    let screen = Screen::open(100, 40)?;
+    let program = boss(&screen)?;
+    let pid = program.pid();
+    screen.top(&format!("-p {pid} --sort blocked"))?;
+    screen.shows("mutex of boss")?;
+    screen.keys(&["Enter"])?;
+    screen.shows("THREAD  ")?;
+    screen.keys(&["Enter"])?;
+    let objects = screen.shows("THREAD worker (")?;
+    let lock = objects.lines().find(|line| line.contains("lock") && line.contains("mutex 0x")).context("no lock")?;
+    ensure!(lock.trim_start().starts_with("100") && lock.contains(&format!("held by boss ({pid})")), "{objects}");
+    ensure!(objects.contains(&format!("the holder boss ({pid}) sleeps")), "{objects}");
+    screen.keys(&["Enter"])?;
+    let stacks = screen.shows("main (boss)")?;
+    let place = |words: &str| {
+        stacks.lines().position(|line| line.contains(words)).with_context(|| format!("{words}: {stacks}"))
+    };
+    let in_order =
+        ["worker (", "[k] futex", "pthread_mutex_lock", "  worker (boss)", "[k] hrtimer_nanosleep", "  main (boss)"];
+    let places = in_order.into_iter().map(place).collect::<Result<Vec<_>>>()?;
+    ensure!(places.is_sorted(), "the waiter's stack comes first, the innermost function at the top: {stacks}");
+    screen.keys(&["Escape"])?;
+    screen.shows("the holder boss")?;
+    screen.keys(&["Escape"])?;
+    screen.shows("WAITS FOR")?;
+    // One that runs has no stack, which is said.
+    let busy = Running::start(Command::new("sh").args(["-c", "while :; do :; done"]))?;
+    let (pid, output) = (busy.pid(), |pid: u32| run_dwell(&["stacks", &format!("{pid}:{pid}")]));
+    let said = wait_for("a thread that runs", || output(pid).ok().filter(|it| it.stdout.contains("while it runs")))?;
+    ensure!(said.code() == 0 && said.stdout.starts_with(&format!("sh ({pid}) of sh ({pid})")), "{}", said.stdout);
     Ok(())
 }

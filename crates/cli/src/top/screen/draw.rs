@@ -10,8 +10,10 @@ use ratatui::widgets::Paragraph;
 
 use super::keys::KEYS;
 use super::look::Look;
+use super::paint::{bold, cut, fit, fit_end, pad, painted};
 use super::state::{Line, State};
-use crate::text::style::{colors_wanted, printable, width, wrap};
+use super::thread_view;
+use crate::text::style::{printable, wrap};
 
 /// Below this nothing can be shown.
 const LEAST: (u16, u16) = (20, 5);
@@ -79,16 +81,12 @@ pub fn screen(frame: &mut Frame<'_>, state: &mut State) {
         state.selected = lines.first().map(|line| line.key.clone());
     }
     state.scrolled = state.scrolled.clamp((at + 1).saturating_sub(state.page), at);
-    frame.render_widget(Paragraph::new(rows(state, &lines, at, area.width)), body);
+    let shown = match state.thread {
+        Some(tid) => thread_view::lines(&state.interval, tid, area.width),
+        None => rows(state, &lines, at, area.width),
+    };
+    frame.render_widget(Paragraph::new(shown), body);
     frame.render_widget(Paragraph::new(foot_lines(state, lines.get(at), area.width)), foot);
-}
-
-fn painted(color: Color) -> Style {
-    if colors_wanted() { Style::new().fg(color) } else { Style::new() }
-}
-
-fn bold() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
 }
 
 /// What the machine does, and how the rows come about.
@@ -220,7 +218,10 @@ fn foot_lines(state: &State, selected: Option<&Line>, columns: u16) -> Vec<TextL
     for _ in 0..FOOT - 1 {
         lines.push(TextLine::from(wrapped.next().unwrap_or_default()));
     }
-    let keys = "Enter in  e explain  c collect  w keep 30 s  s sort  g group  / filter  Space freeze  ? help  q quit";
+    let keys = match state.thread {
+        Some(_) => "Enter stacks now  Esc back  e explain  c collect  w keep 30 s  Space freeze  ? help  q quit",
+        None => "Enter in  e explain  c collect  w keep 30 s  s sort  g group  / filter  Space freeze  ? help  q quit",
+    };
     lines.push(TextLine::from(Span::styled(cut(keys, columns), painted(Color::DarkGray))));
     lines
 }
@@ -246,7 +247,7 @@ fn help(columns: u16) -> Vec<TextLine<'static>> {
 
 fn look_lines(look: &mut Look, columns: usize, height: usize) -> Vec<TextLine<'static>> {
     let state = match (look.is_collecting(), look.lines.is_empty()) {
-        (true, _) => "being collected …  Esc ends it",
+        (true, _) => "at work …  Esc ends it",
         (false, true) => "nothing was said",
         (false, false) => "↑ ↓ scroll  Esc back",
     };
@@ -255,24 +256,4 @@ fn look_lines(look: &mut Look, columns: usize, height: usize) -> Vec<TextLine<'s
     let text = look.lines.iter().skip(look.scrolled).map(|line| TextLine::from(fit_end(&printable(line), columns)));
     lines.extend(text.take(height.saturating_sub(1)));
     lines
-}
-
-fn cut(text: &str, columns: u16) -> String {
-    fit_end(text, usize::from(columns))
-}
-
-fn fit_end(text: &str, columns: usize) -> String {
-    crate::text::style::truncate_end(text, columns).into_owned()
-}
-
-/// Exactly `columns` columns wide.
-fn fit(text: &str, columns: usize) -> String {
-    let text = crate::text::style::truncate_middle(text, columns).into_owned();
-    let missing = columns.saturating_sub(width(&text));
-    text + &" ".repeat(missing)
-}
-
-fn pad(text: &str, columns: u16) -> String {
-    let missing = usize::from(columns).saturating_sub(width(text));
-    text.to_owned() + &" ".repeat(missing)
 }

@@ -3,8 +3,10 @@
 mod draw;
 mod keys;
 mod look;
+mod paint;
 mod recorder;
 mod state;
+mod thread_view;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;

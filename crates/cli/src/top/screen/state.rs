@@ -29,6 +29,8 @@ pub struct State {
     pub shows_help: bool,
     /// The process whose threads are shown.
     pub inside: Option<u32>,
+    /// The thread whose objects are shown.
+    pub thread: Option<u32>,
     /// The selected row, by its key: it stays selected wherever it goes.
     pub selected: Option<Key>,
     /// The first row on the screen.
@@ -90,6 +92,7 @@ impl State {
             is_frozen: false,
             shows_help: false,
             inside: None,
+            thread: None,
             selected: None,
             scrolled: 0,
             page: 1,
