@@ -46,6 +46,8 @@ int snapshot(struct bpf_iter__task *ctx)
 	if (!snapshot.tid || !is_in_scope(task))
 		return 0;
 	snapshot.pid = own_number(task, true);
+	if (task->real_parent)
+		snapshot.parent = own_number(task->real_parent, true);
 	snapshot.started_ns = task->start_time;
 	snapshot.running_ns = task->se.sum_exec_runtime;
 	if (bpf_core_field_exists(task->sched_info.run_delay))

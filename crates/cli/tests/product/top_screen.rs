@@ -15,6 +15,8 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("top_screen::the_last_seconds", the_last_seconds),
         Case::new("top_screen::objects_and_stacks_of_a_thread", objects_and_stacks_of_a_thread),
+        Case::new("top_screen::trees_and_marks", trees_and_marks),
+        Case::new("top_screen::the_mouse", the_mouse),
     ]
 }
 
@@ -137,4 +139,69 @@ fn objects_and_stacks_of_a_thread() -> Result<()> {
     let said = wait_for("a thread that runs", || output(pid).ok().filter(|it| it.stdout.contains("while it runs")))?;
     ensure!(said.code() == 0 && said.stdout.starts_with(&format!("sh ({pid}) of sh ({pid})")), "{}", said.stdout);
     Ok(())
+}
+
+/// A shell with two children that sleep, and the options that show these three processes.
+fn shell() -> Result<(Running, String)> {
+    let shell = Running::start(Command::new("sh").args(["-c", "sleep 60 & sleep 60 & wait"]))?;
+    let pid = shell.pid();
+    let children = wait_for("the children", || {
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        let pids: Vec<u32> = text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        let sleeps = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+        (pids.len() == 2 && pids.iter().all(sleeps)).then_some(pids)
+    })?;
+    Ok((shell, format!("-p {pid},{},{} --sort pid", children[0], children[1])))
+}
+
+/// Children are below their parent, and summed in it when it is folded; a marked row comes first in any order.
+fn trees_and_marks() -> Result<()> {
+    let screen = Screen::open(120, 24)?;
+    let (_shell, options) = shell()?;
+    screen.top(&options)?;
+    screen.shows("sleep ")?;
+    screen.keys(&["Home", "t"])?;
+    let tree = screen.shows("-sh ")?;
+    ensure!(tree.lines().filter(|line| line.starts_with("  sleep ")).count() == 2, "{tree}");
+    screen.keys(&["-"])?;
+    let folded = screen.shows("+sh ×3 ")?;
+    ensure!(!folded.lines().any(|line| line.starts_with("  sleep ")), "{folded}");
+    let sh = folded.lines().find(|line| line.starts_with("+sh")).context("no row")?;
+    ensure!(sh.contains(" 200 "), "two children sleep all the time: {sh}");
+    screen.keys(&["Right"])?;
+    screen.shows("  sleep ")?;
+    screen.keys(&["t", "End", "m", "Home"])?;
+    let marked = screen.shows("*sleep ")?;
+    let rows = || marked.lines().skip_while(|line| !line.starts_with("PROCESS")).skip(1);
+    ensure!(rows().next().is_some_and(|line| line.starts_with("*sleep")), "{marked}");
+    ensure!(rows().nth(1).is_some_and(|line| line.starts_with("sh ")), "{marked}");
+    screen.keys(&["m"])?;
+    wait_for("no mark", || screen.tell(&["capture-pane", "-p"]).ok().filter(|screen| !screen.contains("*sleep")))?;
+    Ok(())
+}
+
+/// A click selects and a second one goes in; a click on a heading sorts; the wheel selects other rows.
+fn the_mouse() -> Result<()> {
+    let screen = Screen::open(120, 24)?;
+    let (shell, options) = shell()?;
+    screen.top(&options)?;
+    screen.shows("sleep ")?;
+    // As a terminal reports them: button, column and line from 1 on.
+    let report =
+        |button: u8, column: u16, line: u16| screen.keys(&["-l", &format!("\u{1b}[<{button};{column};{line}M")]);
+    report(0, 30, 3)?;
+    screen.shows("dwell top by cpu")?;
+    report(0, 20, 3)?;
+    screen.shows("dwell top by pid")?;
+    report(0, 5, 5)?;
+    screen.shows("sleep: mostly in clock_nanosleep")?;
+    report(0, 5, 4)?;
+    screen.shows("sh: mostly in")?;
+    report(0, 5, 4)?;
+    let inside = screen.shows("THREAD ")?;
+    ensure!(inside.contains(&format!("{:>8} ", shell.pid())) && !inside.contains("sleep "), "{inside}");
+    screen.keys(&["Escape"])?;
+    screen.shows("PROCESS")?;
+    report(65, 5, 6)?;
+    screen.shows("sleep: mostly in clock_nanosleep").map(drop)
 }

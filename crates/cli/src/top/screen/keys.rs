@@ -30,8 +30,12 @@ pub const KEYS: &[(&str, &str)] = &[
     ("W", "end that recording"),
     ("s S", "order: cpu, queue, blocked, waiting, switches, pid"),
     ("g", "rows: processes, threads, control groups"),
+    ("t", "each process below its parent, each control group below the one that it is in"),
+    ("- + ← →", "in the tree: fold the row, which sums what is below it in it, and unfold it"),
+    ("m", "mark the row: it stays at the top"),
     ("/", "only rows with this name or process id; Enter ends, Esc clears it"),
     ("Space", "freeze, and go on"),
+    ("mouse", "click: select a row, and again: Enter; wheel: other rows; click on a heading: order"),
     ("?", "this help"),
     ("q", "leave"),
 ];
@@ -53,6 +57,7 @@ pub fn press(state: &mut State, args: &TopArgs, key: KeyEvent) -> Action {
     let page = isize::try_from(state.page).unwrap_or(1);
     match key.code {
         KeyCode::Char('q') => return Action::Leave,
+        KeyCode::Left if state.look.is_none() && state.shows_tree() => state.fold(true),
         KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => back(state),
         KeyCode::Char('w') => state.keep(args),
         KeyCode::Char('W') => state.recorder = None,
@@ -63,6 +68,11 @@ pub fn press(state: &mut State, args: &TopArgs, key: KeyEvent) -> Action {
         KeyCode::PageDown => state.go(page),
         KeyCode::Home => state.go(isize::MIN),
         KeyCode::End => state.go(isize::MAX),
+        KeyCode::Right if state.shows_tree() => state.fold(false),
+        KeyCode::Char('-') => state.fold(true),
+        KeyCode::Char('+' | '=') => state.fold(false),
+        KeyCode::Char('t') => state.is_tree = !state.is_tree,
+        KeyCode::Char('m') => state.mark(),
         KeyCode::Enter | KeyCode::Right => enter(state),
         KeyCode::Char('e') => look(state, &Wanted::Summary),
         KeyCode::Char('c') => look(state, &Wanted::Result),

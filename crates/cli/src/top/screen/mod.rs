@@ -3,6 +3,8 @@
 mod draw;
 mod keys;
 mod look;
+mod mouse;
+mod mouse_area;
 mod paint;
 mod recorder;
 mod state;
@@ -13,7 +15,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEventKind};
+use ratatui::crossterm::execute;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::sampler::Sampler;
@@ -41,7 +44,10 @@ pub fn run(args: &TopArgs, sampler: Sampler) -> Result<ExitCode> {
     let signals = Signals::catch()?;
     let terminal = ratatui::try_init().map_err(failed)?;
     let mut state = State::new(args);
+    // A terminal without a mouse has none to tell of.
+    let _ = execute!(io::stdout(), EnableMouseCapture);
     let outcome = show(args, sampler, terminal, &mut state, &signals);
+    let _ = execute!(io::stdout(), DisableMouseCapture);
     ratatui::restore();
     drop(state.recorder.take()); // its folder goes before the words that all is done
     for result in &state.results {
@@ -94,6 +100,10 @@ fn show(
                     Action::Leave => return Ok(()),
                     Action::Redraw => changed = true,
                 },
+                Event::Mouse(event) => {
+                    mouse::click(state, args, event);
+                    changed = true;
+                }
                 Event::Resize(..) => changed = true,
                 _ => {}
             }

@@ -1,13 +1,14 @@
 //! What the screen shows, and how it got there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use dwell_cgroups::of_process;
-use dwell_live::{ActivitySums, GroupBy, Interval, Row, SortBy, ThreadActivity, group, sort};
+use dwell_live::{ActivitySums, GroupBy, Interval, Row, SortBy, ThreadActivity, forest, group, sort};
 use dwell_view::glob;
 
 use super::look::Look;
+use super::mouse_area::RowArea;
 use super::recorder::{Recorded, Recorder, USUAL_KEPT_NS};
 use crate::args::TopArgs;
 use crate::text::units;
@@ -31,10 +32,18 @@ pub struct State {
     pub inside: Option<u32>,
     /// The thread whose objects are shown.
     pub thread: Option<u32>,
+    /// Whether rows are shown below their parents.
+    pub is_tree: bool,
+    /// Rows of the tree whose children are summed in them.
+    pub folded: HashSet<Key>,
+    /// Rows that are kept in sight, above the others.
+    pub marked: HashSet<Key>,
     /// The selected row, by its key: it stays selected wherever it goes.
     pub selected: Option<Key>,
     /// The first row on the screen.
     pub scrolled: usize,
+    /// Where the rows and their headings are.
+    pub area: RowArea,
     /// Rows that fit.
     pub page: usize,
     /// A collection of the selected process, and its summary.
@@ -55,7 +64,7 @@ pub struct State {
 }
 
 /// What a row is known by from one interval to the next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A process.
     Process(u32),
@@ -73,6 +82,10 @@ pub struct Line {
     pub pid: u32,
     /// Its name.
     pub name: String,
+    /// What it is a part of, where that may be a row.
+    pub parent: Option<Key>,
+    /// Its place in the tree: before its name.
+    pub branch: String,
     /// Threads in it.
     pub threads: usize,
     /// What they did.
@@ -93,8 +106,12 @@ impl State {
             shows_help: false,
             inside: None,
             thread: None,
+            is_tree: false,
+            folded: HashSet::new(),
+            marked: HashSet::new(),
             selected: None,
             scrolled: 0,
+            area: RowArea::default(),
             page: 1,
             look: None,
             recorder: None,
@@ -162,7 +179,41 @@ impl State {
         let threads = Threads::of(&self.interval);
         let named = rows.into_iter().map(|row| (row_name(&row, by, &threads), row));
         let shown = named.filter(|(name, row)| fits(&self.filter, name, row.first().last.pid));
-        shown.map(|(name, row)| line(&row, name, by, &threads)).collect()
+        let mut lines: Vec<Line> = shown.map(|(name, row)| line(&row, name, by, &threads)).collect();
+        if self.shows_tree() {
+            lines = as_tree(lines, &self.folded);
+        }
+        lines.sort_by_key(|line| !self.marked.contains(&line.key));
+        lines
+    }
+
+    /// Whether there are rows on the screen.
+    pub fn shows_rows(&self) -> bool {
+        self.look.is_none() && self.thread.is_none() && !self.shows_help
+    }
+
+    /// Threads are of one process, and in no tree.
+    pub fn shows_tree(&self) -> bool {
+        self.is_tree && self.inside.is_none() && self.group_by != GroupBy::Thread
+    }
+
+    /// Folds the selected row of the tree, or unfolds it.
+    pub fn fold(&mut self, is_folded: bool) {
+        if let Some(line) = self.selection().filter(|_| self.shows_tree()) {
+            match is_folded {
+                true => self.folded.insert(line.key),
+                false => self.folded.remove(&line.key),
+            };
+        }
+    }
+
+    /// Marks the selected row, or takes its mark.
+    pub fn mark(&mut self) {
+        if let Some(line) = self.selection()
+            && !self.marked.remove(&line.key)
+        {
+            self.marked.insert(line.key);
+        }
     }
 
     /// Where the selected row is among `lines`; the first one where it is gone.
@@ -207,5 +258,46 @@ fn line(row: &Row<'_>, name: String, by: GroupBy, threads: &Threads<'_>) -> Line
         GroupBy::Thread => Key::Thread(first.tid),
         GroupBy::Cgroup => Key::Cgroup(name.clone()),
     };
-    Line { key, pid: first.pid, name, threads: row.threads.len(), sums: row.sums, explained: threads.explain(row) }
+    let parent = match &key {
+        Key::Process(_) => Some(Key::Process(first.parent)),
+        Key::Cgroup(path) => path
+            .rsplit_once('/')
+            .map(|(above, _)| above)
+            .filter(|above| !above.is_empty())
+            .map(|above| Key::Cgroup(above.to_owned())),
+        Key::Thread(_) => None,
+    };
+    Line {
+        key,
+        pid: first.pid,
+        name,
+        parent,
+        branch: String::new(),
+        threads: row.threads.len(),
+        sums: row.sums,
+        explained: threads.explain(row),
+    }
+}
+
+/// The same lines, each below its parent; those that are folded have the sums of the ones below them.
+fn as_tree(lines: Vec<Line>, folded: &HashSet<Key>) -> Vec<Line> {
+    let keys: Vec<(Key, Option<Key>)> = lines.iter().map(|line| (line.key.clone(), line.parent.clone())).collect();
+    let branches = forest(&keys, folded);
+    let sums: Vec<(usize, ActivitySums)> = lines.iter().map(|line| (line.threads, line.sums)).collect();
+    let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
+    let placed = branches.into_iter().filter_map(|branch| {
+        let mut line = lines[branch.row].take()?;
+        for (threads, below) in branch.hidden.iter().map(|row| sums[*row]) {
+            line.threads += threads;
+            line.sums.add(&below);
+        }
+        let sign = match (branch.has_children, branch.hidden.is_empty()) {
+            (true, false) => "+",
+            (true, true) => "-",
+            (false, _) => " ",
+        };
+        line.branch = format!("{}{sign}", " ".repeat(branch.depth));
+        Some(line)
+    });
+    placed.collect()
 }
