@@ -185,8 +185,8 @@ impl Recorder {
             None => format!("begins to record {}", self.what.title),
             Some(_) => format!("records {}: keeps {}", self.what.title, units::duration(self.kept_so_far_ns())),
         };
-        let keys = if self.is_writing { "writing …" } else { "w writes it, W ends it" };
-        format!("● {kept}, collector {}, each switch slower; {keys}", self.cost)
+        let keys = if self.is_writing { "writing …" } else { "w writes, W ends" };
+        format!("● {kept}, {}; {keys}", self.cost)
     }
 }
 

@@ -162,7 +162,10 @@ impl State {
         self.message = match Recorder::start(what, kept_ns) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
-                format!("the last {} are kept from now on: w writes them as a result", units::duration(kept_ns))
+                format!(
+                    "the last {} are kept from now on, which slows switches of what is recorded: w writes them as a result",
+                    units::duration(kept_ns)
+                )
             }
             Err(error) => error.to_string(),
         };
