@@ -34,9 +34,13 @@ pub use dwell_store::raw::wire::{MOST_EVENTS, TaskSnapshot};
 pub use error::{Error, Result};
 pub use event_name::CountedEvent;
 pub use kernel::perf::level_for_root;
-pub use live::{Snapshots, SumReading, SumScope, WaitSums, WaitTarget, on_descriptor, on_futex};
+pub use live::{
+    Snapshots, StandingFrame, StandingStack, SumReading, SumScope, WaitSums, WaitTarget, on_descriptor, on_futex,
+    standing_stacks,
+};
 pub use machine::{boot_id, host};
 pub use options::{EventSource, FiberMode, Launch, Options, Rule, Subject, Target, Trigger, User};
+pub use output::linked_result::link_all;
 pub use output::outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
 pub use programs::launch::Child;

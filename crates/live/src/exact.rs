@@ -169,7 +169,7 @@ fn ended(pid: u32, tid: u32) -> TaskSnapshot {
         state: dwell_wire::STATE_DEAD,
         syscall: -1,
         flags: 0,
-        reserved: 0,
+        parent: 0,
         comm: [0; dwell_wire::COMM_BYTES],
     }
 }

@@ -8,9 +8,11 @@
 mod activity;
 mod exact;
 mod rows;
+mod tree;
 mod wait;
 
 pub use activity::{Activity, ActivitySums, Interval, SumLosses, ThreadActivity};
 pub use exact::{ExactActivity, ExactThread, ExactThreads, ExactWait};
 pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
+pub use tree::{Branch, forest};
 pub use wait::{Standing, WaitKind, WaitedFor};

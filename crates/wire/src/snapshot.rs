@@ -40,8 +40,8 @@ records! {
         syscall: i32,
         /// Of [`task_flag`].
         flags: u32,
-        /// Always 0.
-        reserved: u32,
+        /// The process that its process is a child of, 0 = not known here.
+        parent: u32,
         /// Its name.
         comm: [Char; COMM_BYTES],
     }

@@ -10,6 +10,7 @@
 
 #include "interpreters.bpf.h"
 #include "ids.bpf.h"
+#include "registers.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */
 PER_CPU(struct unwind_scratch, stack)
@@ -104,17 +105,6 @@ static __always_inline bool may_copy_again(struct copy_pace *pace, u32 end, stru
 	if (now - task->group_leader->start_time < YOUNG_FOR_NS)
 		return may_copy(&pace->young_ns, COPY_YOUNG_NS, COPY_YOUNG_BURST, now);
 	return may_copy(&pace->other_ns, COPY_OTHER_NS, COPY_BURST, now);
-}
-
-static __always_inline void set_registers(struct record_registers *record, struct pt_regs *regs)
-{
-	u64 *to = record->registers;
-
-	record->ip = regs->ip;
-	to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
-	to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
-	to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
-	to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
 }
 
 /* Bytes of the stack from `sp` on that could be read into the copy. */

@@ -11,11 +11,18 @@ const READ_BYTES: usize = 64 << 10;
 
 /// Runs program `name` of loaded hooks over the threads or open files of all processes.
 pub fn walk(object: &Object, name: &str) -> Result<()> {
+    written(object, name).map(drop)
+}
+
+/// The same; gives what it writes.
+pub fn written(object: &Object, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
     let failed = |source| Error::Bpf { what: format!("the walk {name}"), source };
     let _raised = dwell_rights::raise(&[dwell_rights::BPF]);
-    let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
+    let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(bytes) };
     let link = program.attach().map_err(failed)?;
-    read(&link, &mut Vec::new())
+    read(&link, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Runs an attached program over the threads or open files of all processes, and adds what it writes to `bytes`.

@@ -61,6 +61,7 @@ fn read_stat(text: &str, task: &mut TaskSnapshot) -> Option<()> {
         "Z" | "X" => return None,
         _ => (1, 0),
     };
+    task.parent = fields.get(1)?.parse().ok()?;
     const PF_KTHREAD: u64 = 0x0020_0000;
     if fields.get(6)?.parse::<u64>().ok()? & PF_KTHREAD != 0 {
         task.flags |= task_flag::KERNEL_THREAD;
@@ -114,7 +115,7 @@ mod tests {
         let mut task = TaskSnapshot::zeroed();
         let stat = "7 (a) b) S 1 7 7 0 -1 4194560 1 0 0 0 2 3 0 0 20 0 1 0 500 0 0";
         assert_eq!(read_stat(stat, &mut task), Some(()));
-        assert_eq!((&task.comm[..5], task.state, task.flags), (&b"a) b\0"[..], 1, 0));
+        assert_eq!((&task.comm[..5], task.state, task.flags, task.parent), (&b"a) b\0"[..], 1, 0, 1));
         assert!(task.started_ns <= 5_000_000_000);
         read_schedstat("123 45 6\n", &mut task);
         read_call("202 0x10 0x80 0x2 0x0 0x0 0x0 0x7ffd 0x7f12\n", &mut task);

@@ -4,6 +4,7 @@
 
 mod by_bpf;
 mod by_proc;
+mod standing_stack;
 mod sums;
 mod targets;
 
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use by_bpf::ByBpf;
 use by_proc::ByProc;
 
+pub use standing_stack::{StandingFrame, StandingStack, standing_stacks};
 pub use sums::{SumReading, SumScope, WaitSums};
 pub use targets::{WaitTarget, on_descriptor, on_futex};
 

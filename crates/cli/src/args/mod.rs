@@ -248,6 +248,13 @@ pub enum Command {
         #[arg(last = true)]
         words: Vec<std::ffi::OsString>,
     },
+    /// Print the stacks of threads as they stand now, for `dwell top`.
+    #[command(hide = true)]
+    Stacks {
+        /// Each a process and a thread: 12:34.
+        #[arg(required = true, num_args = 1..=16, value_parser = crate::top::thread_of_process)]
+        threads: Vec<(u32, u32)>,
+    },
     /// Print a part of the documentation that is made from the program's tables.
     #[command(hide = true)]
     Docs {

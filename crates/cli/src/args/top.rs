@@ -11,6 +11,7 @@ Examples:
   sudo dwell top                the whole machine: who runs, who waits, for what, because of whom
   sudo dwell top --container web --sort blocked
                                 one container, what is held up first
+  sudo dwell top --keep 30s     w writes the last 30 s as a result, with every wait and stack
   sudo dwell top --once --format json
                                 two seconds of it for a script
   sudo dwell top --exact        every wait summed in the kernel: nothing is estimated
@@ -60,6 +61,9 @@ pub struct TopArgs {
     /// Sum every wait in the kernel, by hooks in the scheduler: nothing is estimated, and short-lived threads are in it.
     #[arg(long, conflicts_with = "rate", help_heading = "How")]
     pub exact: bool,
+    /// Record what is shown from the start, and keep what this time at the end recorded, such as 30s: w writes it as a result.
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds, conflicts_with = "once", help_heading = "How")]
+    pub keep: Option<u64>,
     /// Print one interval and end.
     #[arg(long, help_heading = "How")]
     pub once: bool,

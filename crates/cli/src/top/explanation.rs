@@ -56,6 +56,34 @@ impl<'i> Threads<'i> {
         Explained { object: target.name, object_type: Some(target.object_type), holder, text }
     }
 
+    /// What a thread waited for, the longest first, with how long.
+    pub fn targets(&self, thread: &ThreadActivity) -> Vec<(WaitedFor, u64, WaitTarget)> {
+        let now = thread.standing();
+        let target = |&(waited_for, ns): &(WaitedFor, u64)| {
+            (waited_for, ns, self.target(thread, waited_for, now == Standing::Waiting(waited_for)))
+        };
+        thread.waited_for.iter().map(target).collect()
+    }
+
+    /// The thread of this id, those that have what it waits for now, and so on.
+    pub fn with_holders(&self, tid: u32) -> Vec<&'i ThreadActivity> {
+        let mut chain: Vec<&'i ThreadActivity> = Vec::new();
+        let mut next = self.by_id.get(&tid).copied();
+        while let Some(thread) =
+            next.filter(|next| chain.len() <= DEEPEST && chain.iter().all(|it| it.last.tid != next.last.tid))
+        {
+            chain.push(thread);
+            let Standing::Waiting(waited_for) = thread.standing() else { break };
+            next = self.by_id.get(&self.target(thread, waited_for, true).holder).copied();
+        }
+        chain
+    }
+
+    /// The name of a thread, with its id; nothing for one that is not there.
+    pub fn label(&self, tid: u32) -> Option<String> {
+        self.by_id.get(&tid).map(|thread| label(thread))
+    }
+
     /// `worker (12) waits for mutex 0x…, which boss (11) has: it sleeps`.
     fn sentence(&self, thread: &ThreadActivity, target: &WaitTarget, depth: usize) -> String {
         let waits = format!("{} waits for {}", label(thread), target.name);

@@ -5,6 +5,7 @@ mod explanation;
 mod once;
 mod sampler;
 mod screen;
+mod stacks;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use crate::args::TopArgs;
 use crate::error::Result;
 pub use explanation::target_of;
 use sampler::Sampler;
+pub use stacks::{parse as thread_of_process, run as print_stacks};
 
 /// Shows the screen, or prints one interval.
 pub fn run(args: &TopArgs) -> Result<ExitCode> {

@@ -89,6 +89,7 @@ mod symbols;
 mod system;
 mod task_probes;
 mod top;
+mod top_screen;
 mod truth;
 mod tutorial;
 mod unprivileged;
@@ -129,6 +130,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     survival::cases,
     faults_recording::cases,
     top::cases,
+    top_screen::cases,
     agent::cases,
     agent_configuration::cases,
     truth::cases,

@@ -1,6 +1,6 @@
 //! Draws the state: a head, rows, what the selected one waits for, and the keys.
 
-use dwell_live::{ActivitySums, GroupBy, SumLosses, WaitKind};
+use dwell_live::{ActivitySums, GroupBy, SortBy, SumLosses, WaitKind};
 use dwell_model::ObjectType;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,17 +10,24 @@ use ratatui::widgets::Paragraph;
 
 use super::keys::KEYS;
 use super::look::Look;
+use super::mouse_area::RowArea;
+use super::paint::{bold, cut, fit, fit_end, pad, painted};
 use super::state::{Line, State};
-use crate::text::style::{colors_wanted, printable, width, wrap};
+use super::thread_view;
+use crate::text::style::{printable, wrap};
 
 /// Below this nothing can be shown.
 const LEAST: (u16, u16) = (20, 5);
+/// From this height on there is a line for a recording.
+const ROOMY: u16 = 10;
 /// Lines below the rows: what the selected one waits for, and the keys.
 const FOOT: u16 = 3;
 
 /// A column: its title, its width, and the share of a thread's time that it shows.
 struct Column {
     title: &'static str,
+    /// What a click on it sorts by.
+    sort: SortBy,
     ns: fn(&ActivitySums) -> u64,
     /// Columns of the terminal from which it is shown.
     from: u16,
@@ -31,20 +38,29 @@ fn waits(sums: &ActivitySums, kind: WaitKind) -> u64 {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { title: "RUN", ns: |sums| sums.running_ns, from: 0 },
-    Column { title: "QUEUE", ns: |sums| sums.runnable_ns, from: 0 },
-    Column { title: "LOCK", ns: |sums| waits(sums, WaitKind::Lock), from: 60 },
-    Column { title: "COND", ns: |sums| waits(sums, WaitKind::Condition), from: 90 },
-    Column { title: "NET", ns: |sums| waits(sums, WaitKind::Network), from: 60 },
-    Column { title: "DISK", ns: |sums| waits(sums, WaitKind::Disk) + waits(sums, WaitKind::PageFault), from: 60 },
-    Column { title: "PIPE", ns: |sums| waits(sums, WaitKind::Stream), from: 100 },
-    Column { title: "POLL", ns: |sums| waits(sums, WaitKind::Poll), from: 110 },
-    Column { title: "SLEEP", ns: |sums| waits(sums, WaitKind::Sleep), from: 120 },
+    Column { title: "RUN", sort: SortBy::Cpu, ns: |sums| sums.running_ns, from: 0 },
+    Column { title: "QUEUE", sort: SortBy::Queue, ns: |sums| sums.runnable_ns, from: 0 },
+    Column { title: "LOCK", sort: SortBy::Blocked, ns: |sums| waits(sums, WaitKind::Lock), from: 60 },
+    Column { title: "COND", sort: SortBy::Waiting, ns: |sums| waits(sums, WaitKind::Condition), from: 90 },
+    Column { title: "NET", sort: SortBy::Blocked, ns: |sums| waits(sums, WaitKind::Network), from: 60 },
+    Column {
+        title: "DISK",
+        sort: SortBy::Blocked,
+        ns: |sums| waits(sums, WaitKind::Disk) + waits(sums, WaitKind::PageFault),
+        from: 60,
+    },
+    Column { title: "PIPE", sort: SortBy::Blocked, ns: |sums| waits(sums, WaitKind::Stream), from: 100 },
+    Column { title: "POLL", sort: SortBy::Waiting, ns: |sums| waits(sums, WaitKind::Poll), from: 110 },
+    Column { title: "SLEEP", sort: SortBy::Waiting, ns: |sums| waits(sums, WaitKind::Sleep), from: 120 },
 ];
 const COLUMN_WIDTH: usize = 5;
 /// Columns of a row's name; the 15 bytes of the kernel's names where there is room.
 fn name_width(columns: u16) -> usize {
-    if columns < 100 { 13 } else { 16 }
+    match columns {
+        ..100 => 13,
+        100..140 => 16,
+        140.. => 30,
+    }
 }
 
 /// Draws all of it.
@@ -54,12 +70,19 @@ pub fn screen(frame: &mut Frame<'_>, state: &mut State) {
         frame.render_widget(Paragraph::new("too small"), area);
         return;
     }
+    let mut head_lines = head_lines(state);
+    if let Some(recorder) = state.recorder.as_ref().filter(|_| area.height >= ROOMY) {
+        head_lines
+            .push(TextLine::from(Span::styled(cut(&printable(&recorder.line()), area.width), painted(Color::Red))));
+    }
+    let head_height = u16::try_from(head_lines.len()).unwrap_or(2);
     let [head, body, foot] =
-        Layout::vertical([Constraint::Length(2), Constraint::Min(1), Constraint::Length(FOOT)]).areas(area);
-    frame.render_widget(Paragraph::new(head_lines(state)), head);
+        Layout::vertical([Constraint::Length(head_height), Constraint::Min(1), Constraint::Length(FOOT)]).areas(area);
+    frame.render_widget(Paragraph::new(head_lines), head);
     if state.shows_help {
         return frame.render_widget(Paragraph::new(help(area.width)), Rect { height: body.height + FOOT, ..body });
     }
+    state.area = RowArea { top: body.y, headings: headings(area.width) };
     state.page = usize::from(body.height.saturating_sub(1)).max(1);
     if let Some(look) = &mut state.look {
         let lines = look_lines(look, usize::from(area.width), usize::from(body.height + FOOT));
@@ -71,16 +94,12 @@ pub fn screen(frame: &mut Frame<'_>, state: &mut State) {
         state.selected = lines.first().map(|line| line.key.clone());
     }
     state.scrolled = state.scrolled.clamp((at + 1).saturating_sub(state.page), at);
-    frame.render_widget(Paragraph::new(rows(state, &lines, at, area.width)), body);
+    let shown = match state.thread {
+        Some(tid) => thread_view::lines(&state.interval, tid, area.width),
+        None => rows(state, &lines, at, area.width),
+    };
+    frame.render_widget(Paragraph::new(shown), body);
     frame.render_widget(Paragraph::new(foot_lines(state, lines.get(at), area.width)), foot);
-}
-
-fn painted(color: Color) -> Style {
-    if colors_wanted() { Style::new().fg(color) } else { Style::new() }
-}
-
-fn bold() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
 }
 
 /// What the machine does, and how the rows come about.
@@ -132,6 +151,17 @@ fn head_lines(state: &State) -> Vec<TextLine<'static>> {
     ]
 }
 
+/// Where each heading ends, and what a click on it sorts by.
+fn headings(columns: u16) -> Vec<(u16, SortBy)> {
+    let id_end = name_width(columns) + 8;
+    let mut ends = vec![(id_end, SortBy::Pid)];
+    for column in COLUMNS.iter().filter(|column| columns >= column.from) {
+        ends.push((id_end + ends.len() * (COLUMN_WIDTH + 1), column.sort));
+    }
+    ends.push((id_end + ends.len() * (COLUMN_WIDTH + 1), SortBy::Switches));
+    ends.into_iter().filter_map(|(end, sort)| Some((u16::try_from(end).ok()?, sort))).collect()
+}
+
 fn rows(state: &State, lines: &[Line], selected: usize, columns: u16) -> Vec<TextLine<'static>> {
     let shown: Vec<&Column> = COLUMNS.iter().filter(|column| columns >= column.from).collect();
     let title = match (state.inside, state.group_by) {
@@ -152,12 +182,18 @@ fn rows(state: &State, lines: &[Line], selected: usize, columns: u16) -> Vec<Tex
         };
         let switches = line.sums.switches as f64 / (length / 1e9);
         let name = match line.threads {
-            1 => line.name.clone(),
-            threads => format!("{} ×{threads}", line.name),
+            1 => format!("{}{}", line.branch, line.name),
+            threads => format!("{}{} ×{threads}", line.branch, line.name),
         };
-        let name = fit(&printable(&name), name_width);
+        let is_marked = state.marked.contains(&line.key);
+        let name = fit(&printable(&name), name_width - usize::from(is_marked));
         let row = format!("{name} {id:>7}{cells} {switches:>5.0} {}", printable(&waits_for(line)));
-        let style = if at == selected { Style::new().add_modifier(Modifier::REVERSED) } else { color_of(line, length) };
+        let style = match (at == selected, is_marked) {
+            (true, _) => Style::new().add_modifier(Modifier::REVERSED),
+            (false, true) => color_of(line, length).add_modifier(Modifier::BOLD),
+            (false, false) => color_of(line, length),
+        };
+        let row = if is_marked { format!("*{row}") } else { row };
         text.push(TextLine::from(Span::styled(pad(&cut(&row, columns), columns), style)));
     }
     if lines.is_empty() {
@@ -212,7 +248,12 @@ fn foot_lines(state: &State, selected: Option<&Line>, columns: u16) -> Vec<TextL
     for _ in 0..FOOT - 1 {
         lines.push(TextLine::from(wrapped.next().unwrap_or_default()));
     }
-    let keys = "Enter in  e explain  c collect  s sort  g group  / filter  Space freeze  ? help  q quit";
+    let keys = match state.thread {
+        Some(_) => "Enter stacks now  Esc back  e explain  c collect  w keep 30 s  Space freeze  ? help  q quit",
+        None => {
+            "Enter in  e explain  c collect  w keep 30 s  s sort  g group  t tree  m mark  / filter  Space freeze  ? help  q quit"
+        }
+    };
     lines.push(TextLine::from(Span::styled(cut(keys, columns), painted(Color::DarkGray))));
     lines
 }
@@ -238,7 +279,7 @@ fn help(columns: u16) -> Vec<TextLine<'static>> {
 
 fn look_lines(look: &mut Look, columns: usize, height: usize) -> Vec<TextLine<'static>> {
     let state = match (look.is_collecting(), look.lines.is_empty()) {
-        (true, _) => "being collected …  Esc ends it",
+        (true, _) => "at work …  Esc ends it",
         (false, true) => "nothing was said",
         (false, false) => "↑ ↓ scroll  Esc back",
     };
@@ -247,24 +288,4 @@ fn look_lines(look: &mut Look, columns: usize, height: usize) -> Vec<TextLine<'s
     let text = look.lines.iter().skip(look.scrolled).map(|line| TextLine::from(fit_end(&printable(line), columns)));
     lines.extend(text.take(height.saturating_sub(1)));
     lines
-}
-
-fn cut(text: &str, columns: u16) -> String {
-    fit_end(text, usize::from(columns))
-}
-
-fn fit_end(text: &str, columns: usize) -> String {
-    crate::text::style::truncate_end(text, columns).into_owned()
-}
-
-/// Exactly `columns` columns wide.
-fn fit(text: &str, columns: usize) -> String {
-    let text = crate::text::style::truncate_middle(text, columns).into_owned();
-    let missing = columns.saturating_sub(width(&text));
-    text + &" ".repeat(missing)
-}
-
-fn pad(text: &str, columns: u16) -> String {
-    let missing = usize::from(columns).saturating_sub(width(text));
-    text.to_owned() + &" ".repeat(missing)
 }

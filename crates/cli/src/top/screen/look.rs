@@ -8,12 +8,14 @@ use std::thread;
 use tempfile::TempDir;
 
 /// What is wanted of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Its summary; the result goes.
     Summary,
     /// A result in the current folder, and its summary.
     Result,
+    /// No collection: the stacks of these threads, each of a process.
+    Stacks(Vec<(u32, u32)>),
 }
 
 /// A collection that runs, or its summary.
@@ -31,12 +33,19 @@ pub struct Look {
 }
 
 impl Look {
-    /// Collects process `pid`.
-    pub fn start(pid: u32, name: &str, wanted: Wanted) -> io::Result<Self> {
-        let folder = if wanted == Wanted::Summary { Some(TempDir::new()?) } else { None };
+    /// Collects process `pid`, or takes stacks.
+    pub fn start(pid: u32, name: &str, wanted: &Wanted) -> io::Result<Self> {
+        let folder = if *wanted == Wanted::Summary { Some(TempDir::new()?) } else { None };
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["collect", "threading", "--target-pid", &pid.to_string(), "--duration"]);
-        command.arg(if wanted == Wanted::Summary { "2s" } else { "5s" });
+        match wanted {
+            Wanted::Stacks(threads) => {
+                command.arg("stacks").args(threads.iter().map(|(pid, tid)| format!("{pid}:{tid}")));
+            }
+            Wanted::Summary | Wanted::Result => {
+                command.args(["collect", "threading", "--target-pid", &pid.to_string(), "--duration"]);
+                command.arg(if *wanted == Wanted::Summary { "2s" } else { "5s" });
+            }
+        }
         if let Some(folder) = &folder {
             command.arg("--result-dir").arg(folder.path().join("result"));
         }
@@ -54,7 +63,10 @@ impl Look {
                 let _ = tell.send(text);
             });
         }
-        let title = format!("{name} ({pid})");
+        let title = match wanted {
+            Wanted::Stacks(_) => "stacks now, of the thread and of those that have what it waits for".to_owned(),
+            Wanted::Summary | Wanted::Result => format!("{name} ({pid})"),
+        };
         Ok(Self { title, lines: Vec::new(), scrolled: 0, said, child, folder })
     }
 

@@ -3,20 +3,27 @@
 mod draw;
 mod keys;
 mod look;
+mod mouse;
+mod mouse_area;
+mod paint;
+mod recorder;
 mod state;
+mod thread_view;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEventKind};
+use ratatui::crossterm::execute;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::sampler::Sampler;
 use crate::args::TopArgs;
 use crate::collect::Signals;
 use crate::error::{Hinted, Result, status};
+use crate::terminal;
 use keys::Action;
 use state::State;
 
@@ -36,8 +43,16 @@ pub fn run(args: &TopArgs, sampler: Sampler) -> Result<ExitCode> {
     }
     let signals = Signals::catch()?;
     let terminal = ratatui::try_init().map_err(failed)?;
-    let outcome = show(args, sampler, terminal, &signals);
+    let mut state = State::new(args);
+    // A terminal without a mouse has none to tell of.
+    let _ = execute!(io::stdout(), EnableMouseCapture);
+    let outcome = show(args, sampler, terminal, &mut state, &signals);
+    let _ = execute!(io::stdout(), DisableMouseCapture);
     ratatui::restore();
+    drop(state.recorder.take()); // its folder goes before the words that all is done
+    for result in &state.results {
+        terminal::print_line(format_args!("dwell: result {}", result.display()));
+    }
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
@@ -57,14 +72,22 @@ fn wait(longest: Duration) -> bool {
     !fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
-fn show(args: &TopArgs, mut sampler: Sampler, mut terminal: DefaultTerminal, signals: &Signals) -> Result<()> {
+fn show(
+    args: &TopArgs,
+    mut sampler: Sampler,
+    mut terminal: DefaultTerminal,
+    state: &mut State,
+    signals: &Signals,
+) -> Result<()> {
     let length = args.interval.map_or(USUAL_INTERVAL, Duration::from_nanos);
-    let mut state = State::new(args);
     sampler.sample()?;
     let mut interval_end = Instant::now() + FIRST_INTERVAL.min(length);
     let mut next_sample = Instant::now() + sampler.period().min(FIRST_INTERVAL);
     state.source_note = sampler.source_note();
-    terminal.draw(|frame| draw::screen(frame, &mut state)).map_err(failed)?;
+    if args.keep.is_some() {
+        state.keep(args);
+    }
+    terminal.draw(|frame| draw::screen(frame, state)).map_err(failed)?;
     while !signals.stopped() {
         let due = next_sample.saturating_duration_since(Instant::now());
         let mut changed = state.hear();
@@ -73,10 +96,14 @@ fn show(args: &TopArgs, mut sampler: Sampler, mut terminal: DefaultTerminal, sig
         }
         while event::poll(Duration::ZERO).map_err(failed)? {
             match event::read().map_err(failed)? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => match keys::press(&mut state, key) {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match keys::press(state, args, key) {
                     Action::Leave => return Ok(()),
                     Action::Redraw => changed = true,
                 },
+                Event::Mouse(event) => {
+                    mouse::click(state, args, event);
+                    changed = true;
+                }
                 Event::Resize(..) => changed = true,
                 _ => {}
             }
@@ -92,7 +119,7 @@ fn show(args: &TopArgs, mut sampler: Sampler, mut terminal: DefaultTerminal, sig
             changed = true;
         }
         if changed {
-            terminal.draw(|frame| draw::screen(frame, &mut state)).map_err(failed)?;
+            terminal.draw(|frame| draw::screen(frame, state)).map_err(failed)?;
         }
     }
     Ok(())
