@@ -6,8 +6,8 @@ use crate::engine::fold::Fold;
 use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, function_at,
-    run_place, sleep_within, wait_place,
+    Cause, CauseKind, CodePlace, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
+    function_at, run_place, sleep_within, wait_place,
 };
 
 /// Part of a cause's time from which one more place that calls is named.
@@ -209,12 +209,11 @@ fn own_caller(fold: &Fold<'_>, root: &RootCause) -> Option<String> {
     if root.cause.kind != CauseKind::Ran {
         return None;
     }
-    let own = wait_place(fold.trace, &fold.stacks, root.stack).at;
-    let path = run_place(fold.trace, &fold.stacks, root.stack).path;
-    let depth = |at: &str| path.iter().position(|(function, line)| function == function_at(at) || line == at);
-    let calls_it = depth(&own).zip(depth(&root.at)).is_some_and(|(own, at)| own < at);
+    let CodePlace { at: own, path } = wait_place(fold.trace, &fold.stacks, root.stack);
+    let runs_package = run_place(fold.trace, &fold.stacks, root.stack).at != own;
+    let is_own = path.iter().any(|(function, line)| function == function_at(&root.at) || *line == root.at);
     let is_told = root.callers.iter().any(|(caller, _)| caller == function_at(&own));
-    (calls_it && !is_told && has_name(&own)).then_some(own)
+    (runs_package && !is_own && !is_told && has_name(&own)).then_some(own)
 }
 
 /// Whether a function has a name, and is no `[file]func@0x1230`, which tells nobody anything.

@@ -162,8 +162,8 @@ sentence_table! {
     ADVICE_FULL = "advice-full", "Its reader does not keep up with {label}: make it faster or read more at once, write less, or let writers go on (a larger buffer, another thread).",
         "{label} の読み手が追いついていません。読み手を速くするか一度に多く読む、書き込みを減らす、または書き手を待たせない (大きなバッファー、別スレッド) ようにしてください。";
     ADVICE_GIL = "advice-gil",
-        "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
-        "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
+        "One thread at a time runs Python or Ruby code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor; in Ruby forked workers), use a free-threaded build, or call code that releases the GIL while it computes.",
+        "Python や Ruby のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
     ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, do not wait in it, or let more of them in at once.",
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
     ADVICE_CONNECTIONS = "advice-connections", "{label} is used up: give back what was taken before this, or make the pool larger.",

@@ -148,6 +148,9 @@ const PATTERNS: &[Pattern] = patterns! {
     // Ruby. Each thread waits on a word of its own, for everything: the place says what for.
     4 "libruby" Mutex Place: "rb_mutex_lock*" "rb_mutex_synchronize*";
     5 "libruby" ConditionVariable Place: "rb_mutex_sleep*";
+    // The lock that all share: after its turn, and after a call without it (thread.c, thread_pthread.c).
+    3 "libruby" Gil Same: "rb_threadptr_execute_interrupts*" "rb_thread_schedule*" "rb_nogvl*" "rb_thread_call_without_gvl*"
+        "rb_thread_io_blocking_*" "gvl_acquire*" "thread_sched_to_running*" "thread_sched_wait_running*" "thread_sched_yield*";
     4 "libruby" Sleep Place: "rb_thread_wait_for*" "rb_thread_sleep*" "sleep_hrtime*" "rb_f_sleep*";
     // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
     3 "postgres" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";

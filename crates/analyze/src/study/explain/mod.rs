@@ -97,7 +97,7 @@ pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{AskedEndpoint, LoopRequests, always_asked, takes_requests};
-pub use self::places::{function_at, run_place, wait_place};
+pub use self::places::{CodePlace, function_at, run_place, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};

@@ -16,8 +16,8 @@ const LOOKED_AT: usize = 64;
 /// How long a thread waits for something else at most between two parts of a wait, ns: PostgreSQL takes locks to look for deadlocks.
 const MEANWHILE_NS: u64 = 3_000_000;
 
-/// How long a thread of Ruby waits for the lock that all share until it looks again, and some time, ns: TIME_QUANTUM_MSEC of thread_pthread.c.
-const RUBY_SLICE_NS: u64 = 110_000_000;
+/// How long a thread of Ruby waits for the lock that all share until it looks again, more or less, ns: TIME_QUANTUM_MSEC of thread_pthread.c.
+const RUBY_SLICE_NS: std::ops::Range<u64> = 95_000_000..110_000_000;
 
 /// See the module.
 pub struct WaitEnds<'t> {
@@ -79,7 +79,7 @@ impl<'t> WaitEnds<'t> {
         let waits = |row: &usize| rows.wait_ns(*row) > 0;
         let next = (row + 1..rows.of(thread).end).take(LOOKED_AT).find(waits).map(|next| (row, next));
         let last = (rows.of(thread).start..row).rev().take(LOOKED_AT).find(waits).map(|last| (last, row));
-        rows.wait_ns(row) < RUBY_SLICE_NS && next.into_iter().chain(last).any(goes_on)
+        RUBY_SLICE_NS.contains(&rows.wait_ns(row)) && next.into_iter().chain(last).any(goes_on)
     }
 
     /// Whether the key's waits are parts of a wait for an answer.

@@ -40,6 +40,13 @@ fn the_more_telling_runtime_wins() {
     use ObjectType::*;
     assert_eq!(kind("libc.so.6 pthread_cond_wait\nlibjvm.so Parker::park(bool, long)\napp f"), Some(ConditionVariable));
     assert_eq!(kind("libc.so.6 pthread_cond_timedwait\npython3.11 take_gil\npython3.11 _PyEval"), Some(Gil));
+    let ruby = |takes: &str| {
+        kind(&format!(
+            "libc.so.6 pthread_cond_wait\nlibruby-3.1.so.3.1.2 rb_native_cond_wait\nlibruby-3.1.so.3.1.2 {takes}"
+        ))
+    };
+    assert_eq!(ruby("rb_threadptr_execute_interrupts"), Some(Gil));
+    assert_eq!(ruby("rb_mutex_lock"), Some(Mutex));
     assert_eq!(kind("libc.so.6 syscall\nlibgomp.so.1 [libgomp.so.1]+0x1d4f2\napp f"), Some(OpenMpBarrier));
     assert_eq!(kind("libgomp.so.1 gomp_mutex_lock_slow\nlibgomp.so.1 GOMP_critical_start"), Some(Mutex));
     assert_eq!(kind("libc.so.6 syscall\nlibtbb.so.12 tbb::detail::r1::wait(x)\napp f"), Some(TbbScheduler));
