@@ -7,10 +7,12 @@
 
 mod activity;
 mod exact;
+mod picture;
 mod rows;
 mod wait;
 
 pub use activity::{Activity, ActivitySums, Interval, SumLosses, ThreadActivity};
 pub use exact::{ExactActivity, ExactThread, ExactThreads, ExactWait};
-pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
+pub use picture::{LiveBand, LivePicture, SeenColumn};
+pub use rows::{GroupBy, Row, SortBy, Top, group, sort, waited_for};
 pub use wait::{Standing, WaitKind, WaitedFor};

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use crate::args::TopArgs;
 use crate::error::Result;
-pub use explanation::target_of;
-use sampler::Sampler;
+pub use explanation::{Threads, target_of};
+pub use sampler::{BUDGET, Sampler, thread_time};
 
 /// Shows the screen, or prints one interval.
 pub fn run(args: &TopArgs) -> Result<ExitCode> {

@@ -8,7 +8,7 @@ use dwell_view::glob;
 
 use super::look::Look;
 use crate::args::TopArgs;
-use crate::top::explanation::{Explained, Threads, name};
+use crate::top::explanation::{Explained, Threads};
 
 /// The state of the screen.
 pub struct State {
@@ -145,7 +145,7 @@ impl State {
 
 fn row_name(row: &Row<'_>, by: GroupBy, threads: &Threads<'_>) -> String {
     match by {
-        GroupBy::Thread => name(row.first()),
+        GroupBy::Thread => row.first().name(),
         GroupBy::Process => threads.process_name(row.first()),
         GroupBy::Cgroup => {
             let group = of_process(row.first().last.pid);
