@@ -35,6 +35,8 @@ pub fn run(args: &ControlArgs) -> Result<ExitCode> {
         ControlReply::Done => {}
         ControlReply::Status(status) => output::print(&words(&folder, &status, args.format))?,
         ControlReply::Snapshot(name) => return finalize_snapshot(&folder.join(name)),
+        // Only the page's collector asks for them.
+        ControlReply::Processes(_) => {}
         ControlReply::Refused(why) => return Err(Hinted::new(why).hint("dwell control status says how it goes")),
     }
     Ok(ExitCode::SUCCESS)

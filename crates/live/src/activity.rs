@@ -37,6 +37,25 @@ impl ActivitySums {
         self.waits_ns.iter_mut().zip(other.waits_ns).for_each(|(sum, ns)| *sum += ns);
     }
 
+    /// The part of them that `part_ns` of `whole_ns` has, as if all went on evenly.
+    pub fn part(&self, part_ns: u64, whole_ns: u64) -> Self {
+        let of = |ns: u64| (u128::from(ns) * u128::from(part_ns) / u128::from(whole_ns.max(1))) as u64;
+        Self {
+            running_ns: of(self.running_ns),
+            runnable_ns: of(self.runnable_ns),
+            waiting_ns: of(self.waiting_ns),
+            waits_ns: self.waits_ns.map(of),
+            estimated_ns: of(self.estimated_ns),
+            switches: of(self.switches),
+        }
+    }
+
+    /// The kind of wait that took most of the waiting time.
+    pub fn longest_wait(&self) -> Option<WaitKind> {
+        let longest = WaitKind::ALL.iter().max_by_key(|kind| self.waits_ns[**kind as usize]);
+        longest.copied().filter(|kind| self.waits_ns[*kind as usize] > 0)
+    }
+
     /// What the threads lived.
     pub fn lived_ns(&self) -> u64 {
         self.running_ns + self.runnable_ns + self.waiting_ns
@@ -67,6 +86,29 @@ pub struct Interval {
     pub ended: u64,
     /// Where the kernel summed all waits: what it had no place for. `None`: waits are as seen at the snapshots.
     pub summed: Option<SumLosses>,
+}
+
+impl Interval {
+    /// Adds the interval that follows.
+    pub fn append(&mut self, next: Self) {
+        self.length_ns += next.length_ns;
+        self.snapshots += next.snapshots;
+        self.ended += next.ended;
+        let key = |thread: &ThreadActivity| (thread.last.tid, thread.last.started_ns);
+        let before = std::mem::take(&mut self.threads);
+        let mut before: HashMap<_, _> = before.into_iter().map(|thread| (key(&thread), thread)).collect();
+        self.threads = next.threads;
+        for thread in &mut self.threads {
+            let Some(earlier) = before.remove(&key(thread)) else { continue };
+            thread.sums.add(&earlier.sums);
+            for (waited_for, ns) in earlier.waited_for {
+                match thread.waited_for.iter_mut().find(|(known, _)| *known == waited_for) {
+                    Some((_, sum)) => *sum += ns,
+                    None => thread.waited_for.push((waited_for, ns)),
+                }
+            }
+        }
+    }
 }
 
 /// What sums of the kernel had no place for.
@@ -235,6 +277,13 @@ impl ThreadActivity {
     /// Whether it is a thread of the kernel's own.
     pub fn is_kernel_thread(&self) -> bool {
         self.last.flags & task_flag::KERNEL_THREAD != 0
+    }
+
+    /// Its name, as the kernel has it.
+    pub fn name(&self) -> String {
+        let bytes = &self.last.comm;
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
     /// What it does now.

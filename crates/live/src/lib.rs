@@ -7,12 +7,14 @@
 
 mod activity;
 mod exact;
+mod picture;
 mod rows;
 mod tree;
 mod wait;
 
 pub use activity::{Activity, ActivitySums, Interval, SumLosses, ThreadActivity};
 pub use exact::{ExactActivity, ExactThread, ExactThreads, ExactWait};
-pub use rows::{GroupBy, Row, SortBy, Top, group, sort};
+pub use picture::{LiveBand, LivePicture, SeenColumn};
+pub use rows::{GroupBy, Row, SortBy, Top, group, sort, waited_for};
 pub use tree::{Branch, forest};
 pub use wait::{Standing, WaitKind, WaitedFor};

@@ -149,6 +149,30 @@ pub fn group<'i>(
     groups.into_values().map(Row::new).collect()
 }
 
+/// A row for each thing that threads of a process waited for, the longest waits first; those that somebody may be at fault for before
+/// the others. Its sums are the waits for it alone.
+pub fn waited_for(interval: &Interval) -> Vec<Row<'_>> {
+    let mut all: BTreeMap<(u32, WaitedFor), Vec<(&ThreadActivity, u64)>> = BTreeMap::new();
+    for thread in &interval.threads {
+        for &(waited_for, ns) in thread.waited_for.iter().filter(|(_, ns)| *ns > 0) {
+            all.entry((thread.last.pid, waited_for)).or_default().push((thread, ns));
+        }
+    }
+    let rows = all.into_iter().map(|((_, waited_for), waiters)| of_waiters(waited_for, &waiters));
+    let mut rows: Vec<Row<'_>> = rows.collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.blocked_ns(), row.sums.waiting_ns)));
+    rows
+}
+
+fn of_waiters<'i>(waited_for: WaitedFor, waiters: &[(&'i ThreadActivity, u64)]) -> Row<'i> {
+    let ns = waiters.iter().map(|(_, ns)| ns).sum();
+    let longest = waiters.iter().max_by_key(|(_, ns)| *ns).map(|(thread, _)| *thread);
+    let mut sums = ActivitySums { waiting_ns: ns, ..ActivitySums::default() };
+    sums.waits_ns[waited_for.kind as usize] = ns;
+    let threads = waiters.iter().map(|(thread, _)| *thread).collect();
+    Row { threads, sums, top: longest.map(|thread| Top { waited_for, ns, thread }) }
+}
+
 /// Orders rows; those that are alike stay in the order of their ids.
 pub fn sort(rows: &mut [Row<'_>], by: SortBy) {
     rows.sort_by_key(|row| std::cmp::Reverse(row.rank(by)));
@@ -195,6 +219,15 @@ mod tests {
         assert_eq!(of(GroupBy::Process, SortBy::Pid), [(1, 3), (2, 1)]);
         assert_eq!(of(GroupBy::Cgroup, SortBy::Blocked), [(1, 3), (2, 1)]);
         assert_eq!(of(GroupBy::Thread, SortBy::Blocked)[0], (1, 1));
+    }
+
+    #[test]
+    fn things_are_listed_with_all_who_wait_for_them() {
+        let interval = interval();
+        let rows = waited_for(&interval);
+        let of = |row: &Row<'_>| (row.first().last.pid, row.top.expect("it").waited_for.object, row.sums.waiting_ns);
+        assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), [(1, 128, 450), (1, 64, 300), (1, 0, 900), (2, 0, 400)]);
+        assert_eq!((rows[0].threads.len(), rows[0].top.expect("it").thread.last.tid), (2, 2));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum CollectorQuestion {
     Plan(CollectionRequest),
     /// To start one: its [`CollectionInfo`].
     Start(CollectionRequest),
+    /// What the threads of one do, for as long as it is asked again and again: a [`CollectionPicture`].
+    Picture(u32),
     /// To steer one: its [`CollectionInfo`].
     Steer {
         /// Number of the collection.

@@ -6,6 +6,7 @@
 
 mod access;
 mod api;
+mod collection_picture;
 mod collector;
 mod error;
 mod problem;
@@ -23,6 +24,7 @@ use axum::Router;
 
 use access::{Askers, Guard, Tls, Token, check, demand_token, machine, serve};
 pub use access::{Secret, TlsFiles};
+pub use collection_picture::{CollectionPicture, LiveAccount, LiveObject, PictureBand};
 pub use collector::{
     CollectedAnalysis, CollectionInfo, CollectionList, CollectionPlan, CollectionRequest, CollectionTarget, Collector,
     CollectorAnswer, CollectorQuestion, MOST_QUESTION_BYTES, ProcessInfo,

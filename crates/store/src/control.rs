@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub const CONTROL_SOCKET: &str = "control";
 /// Bytes of a line at most.
 pub const MOST_LINE_BYTES: usize = 4096;
+/// Ids of processes in a reply at most.
+pub const MOST_PROCESSES: usize = 20_000;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub enum ControlRequest {
     Mark(String),
     /// Make a result of what was recorded until now, and go on.
     Snapshot,
+    /// Which processes are recorded now.
+    Processes,
 }
 
 /// What it answers.
@@ -38,6 +42,8 @@ pub enum ControlReply {
     Status(ControlStatus),
     /// The folder of the result that was made, within the collection's.
     Snapshot(String),
+    /// Their ids, at most [`MOST_PROCESSES`], in no order.
+    Processes(Vec<u32>),
     /// It cannot be done: why.
     Refused(String),
 }
@@ -78,7 +84,7 @@ mod tests {
 
     #[test]
     fn messages_are_lines() {
-        for request in [ControlRequest::Status, ControlRequest::Mark("a \"b\"\nc".into()), ControlRequest::Snapshot] {
+        for request in [ControlRequest::Status, ControlRequest::Mark("a \"b\"\nc".into()), ControlRequest::Processes] {
             let line = to_line(&request);
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(from_line(&line), Some(request));

@@ -25,8 +25,8 @@ pub mod readers {
 }
 
 pub use control::{
-    CONTROL_SOCKET, ControlReply, ControlRequest, ControlStatus, MOST_LINE_BYTES, from_line as parse_control_line,
-    to_line as control_line,
+    CONTROL_SOCKET, ControlReply, ControlRequest, ControlStatus, MOST_LINE_BYTES, MOST_PROCESSES,
+    from_line as parse_control_line, to_line as control_line,
 };
 pub use dwell_files::Folder;
 pub use error::{Error, Result};

@@ -2,7 +2,14 @@
 // crates/server/src/collector.rs, which refuses all else.
 
 import { fetchAnew, fetchQuietly, send } from './client';
-import type { CollectionInfo, CollectionList, CollectionPlan, ProcessInfo, ResultInfo } from './types';
+import type {
+  CollectionInfo,
+  CollectionList,
+  CollectionPicture,
+  CollectionPlan,
+  ProcessInfo,
+  ResultInfo,
+} from './types';
 
 const ADDRESS = '/api/collections';
 
@@ -29,6 +36,11 @@ export type SteeringWord = 'pause' | 'resume' | 'stop' | 'cancel' | 'mark' | 'sn
 
 export function fetchCollections(signal: AbortSignal): Promise<CollectionList> {
   return fetchQuietly(ADDRESS, signal);
+}
+
+/** What the threads of a collection do: they are looked at as long as this is asked again and again. */
+export function fetchPicture(id: number, signal: AbortSignal): Promise<CollectionPicture> {
+  return fetchQuietly(`${ADDRESS}/${id}/picture`, signal);
 }
 
 /** The results as they are now: collections add to them. */

@@ -228,6 +228,82 @@ export interface CollectionPlan {
   problem: string;
 }
 
+/** What the threads of a collection did until now, as far as somebody looked. */
+export interface CollectionPicture {
+  /** Where its first column begins, ns since the start of the collection; may be a little before it. */
+  begin_ns: number;
+  /** How long each column is, ns. Doubles when there are too many. */
+  column_ns: number;
+  /** A letter for each column: `l` somebody looked, `p` the recording was paused, `.` nobody looked. */
+  columns: string;
+  /** Threads that ran, on average, for each column in which somebody looked. */
+  concurrency: (number | null)[];
+  /** Whether bands stand for processes, since there are many threads. */
+  by_process: boolean;
+  /** The bands, by process and thread. */
+  bands: PictureBand[];
+  /** What they did in the last second or so; none until they were looked at twice. */
+  account: LiveAccount | null;
+  /** Looks in a second. */
+  looks_per_second: number;
+  /** Part of a CPU that the looks take. */
+  cost: number;
+  /** What is not seen, or why nothing is; empty: nothing to be said. */
+  note: string;
+}
+
+/** A thread or a process over time. */
+export interface PictureBand {
+  /** Id of the process; 0: of several. */
+  pid: number;
+  /** Id of the thread; 0: of all. */
+  tid: number;
+  /** Its name. */
+  name: string;
+  /** Threads that it stands for. */
+  threads: number;
+  /**
+   * Three letters for each column: the part of its life that it ran and that it was in the run queue, each 0 to 9 and a to z
+   * (= all); the kind of wait that took most of the rest, its place among the kinds of [`LiveAccount`] from `a` on, `-`: none.
+   * `...`: it was not there, or nobody looked.
+   */
+  cells: string;
+}
+
+/** What all threads did lately. */
+export interface LiveAccount {
+  /** For so long, ns. */
+  length_ns: number;
+  /** Threads. */
+  threads: number;
+  /** On a CPU, ns of all threads. */
+  running_ns: number;
+  /** In the run queue. */
+  runnable_ns: number;
+  /** The rest, by the kind of wait; all kinds, in the order of the letters. */
+  waits: [string, number][];
+  /** What they waited for most. */
+  objects: LiveObject[];
+}
+
+/** Something that threads waited for. */
+export interface LiveObject {
+  /** What it is called. */
+  name: string;
+  /** The kind of wait. */
+  kind: string;
+  /** Name of the process. */
+  process: string;
+  /** Threads that waited for it. */
+  threads: number;
+  /** How long, of all threads. */
+  wait_ns: number;
+  /** Who has it: name and thread; empty: not known. */
+  holder: string;
+  /** A sentence: who waits for whom, and what that one does. */
+  explanation: string;
+}
+
 /** A process that can be attached to. */
 export interface ProcessInfo {
   /** Its id. */

@@ -1,9 +1,9 @@
 // Collections from the page: a program is started, marked and stopped, a running one attached to; what cannot be is refused.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { served, skipped, useScreen } from './screen';
@@ -21,6 +21,20 @@ const end = (server: ChildProcess) =>
     server.on('exit', done);
     server.kill('SIGINT');
   });
+
+/** Whether the process that collects into `folder` looks at threads. */
+function isLooking(folder: string): boolean {
+  const commandOf = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const pid = readdirSync('/proc').find((pid) => commandOf(pid).includes(`\0collector\0${folder}\0`));
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.some((tid) => readFileSync(`/proc/${pid}/task/${tid}/comm`, 'utf8').trim() === 'live-looks');
+}
 
 describe.skipIf(skipped)('collections', () => {
   const screen = useScreen();
@@ -86,6 +100,39 @@ describe.skipIf(skipped)('collections', () => {
     await state(second, 'Recording');
     await region.getByRole('button', { name: 'Stop' }).click();
     await state(second, 'Finished');
+    await second.close();
+  });
+
+  test('while it runs, its threads and their waits are shown; nobody looks at them when nobody watches', async () => {
+    const first = await page();
+    await form(first);
+    await type(first, `python3 ${resolve('tests/ui/live.py')}`);
+    await start(first).click();
+    await state(first, 'Recording');
+    const live = newest(first).getByRole('region', { name: 'Live' });
+    await live.getByRole('img', { name: 'What the threads do, over time' }).waitFor();
+    const band = (name: string, state: string) =>
+      live.locator(`li[data-state=${state}]`, { hasText: name }).waitFor({ timeout: 10_000 });
+    await band('waiter', 'lock');
+    await band('holder', 'sleep');
+    const account = live.getByRole('table', { name: 'At the moment' });
+    await account.getByRole('row', { name: /^Lock/ }).waitFor();
+    await account.getByRole('row', { name: /^Time \(sleep\)/ }).waitFor();
+    const objects = live.getByRole('table', { name: 'Most waited for at the moment' });
+    await objects.getByRole('row', { name: /mutex 0x.* waits for mutex .* which holder .* has: it sleeps/ }).waitFor();
+    await live.getByText(/times a second/).waitFor();
+    expect(isLooking(folder)).toBe(true);
+    await first.close();
+    await expect.poll(() => isLooking(folder), { timeout: 10_000, interval: 200 }).toBe(false);
+
+    const second = await page();
+    await newest(second).getByRole('list', { name: 'Threads' }).getByText('waiter').waitFor();
+    await expect.poll(() => isLooking(folder)).toBe(true);
+    await newest(second).getByRole('button', { name: 'Pause' }).click();
+    await newest(second).getByRole('table', { name: 'At the moment' }).waitFor({ state: 'detached' });
+    await newest(second).getByRole('button', { name: 'Cancel' }).click();
+    await state(second, 'Cancelled');
+    await expect.poll(() => isLooking(folder), { timeout: 10_000, interval: 200 }).toBe(false);
     await second.close();
   });
 

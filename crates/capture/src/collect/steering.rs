@@ -4,7 +4,7 @@ use std::io;
 
 use dwell_model::notice;
 use dwell_store::raw::wire::{RecordHeader, kind};
-use dwell_store::{ControlReply, ControlRequest, ControlStatus, State};
+use dwell_store::{ControlReply, ControlRequest, ControlStatus, MOST_PROCESSES, State};
 
 use super::collection::{Collection, Ending};
 use super::control_socket::{ControlSocket, answer};
@@ -44,6 +44,7 @@ impl Collection<'_> {
             ControlRequest::Cancel => self.ending = Some(Ending::Cancel),
             ControlRequest::Mark(text) => return Ok(self.mark(&text, now)),
             ControlRequest::Snapshot => return Ok(self.snapshot(now)),
+            ControlRequest::Processes => return Ok(self.processes()),
         }
         Ok(ControlReply::Done)
     }
@@ -60,6 +61,11 @@ impl Collection<'_> {
             losses: self.manifest.losses.iter().map(|(_, count)| count).sum(),
             bytes: recorded_bytes(&drained.recorder, self.options),
         }
+    }
+
+    /// Those whose end has not been seen: `/proc` is not asked, since whoever looks at them again and again sees it anyway.
+    fn processes(&self) -> ControlReply {
+        ControlReply::Processes(self.drained.borrow().lives.ids().take(MOST_PROCESSES).collect())
     }
 
     /// Marks this instant. A mark is a thread's.

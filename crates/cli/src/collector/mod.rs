@@ -5,6 +5,8 @@
 //! `dwell collect`, as whoever started it: under sudo programs run as the user who called sudo, and results are that user's.
 //! When the server is gone, it ends the collections that run, and what they recorded is kept.
 
+mod looks;
+mod picture;
 mod plan;
 mod processes;
 mod running;
@@ -78,6 +80,7 @@ impl QuestionHandler {
             CollectorQuestion::Processes => document(&processes::processes()?),
             CollectorQuestion::Plan(wanted) => document(&plan::plan(&self.folder, &wanted)),
             CollectorQuestion::Start(wanted) => document(&self.collections.start(&self.folder, &wanted)?),
+            CollectorQuestion::Picture(collection) => document(&self.collections.picture(collection)?),
             CollectorQuestion::Steer { collection, request } => {
                 document(&self.collections.steer(collection, &request)?)
             }

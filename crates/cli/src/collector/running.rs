@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use dwell_server::{CollectedAnalysis, CollectionInfo, CollectionList, CollectionRequest};
+use dwell_server::{CollectedAnalysis, CollectionInfo, CollectionList, CollectionPicture, CollectionRequest};
 use dwell_store::{ControlReply, ControlRequest, ControlStatus, Manifest, ResultFolder, State};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::collector::looks::CollectionLooks;
 use crate::collector::plan::{check, command_line, words};
 use crate::control::ask;
 use crate::error::{Hinted, Result};
@@ -42,6 +43,8 @@ struct Collection {
     lasted_ns: Option<u64>,
     /// Switches and samples recorded.
     events: u64,
+    /// What is seen of its threads, once somebody has watched.
+    looks: Option<CollectionLooks>,
 }
 
 /// How far it is.
@@ -89,6 +92,22 @@ impl PageCollections {
         collection.steer(request)?;
         collection.look();
         Ok(collection.info())
+    }
+
+    /// What the threads of one do; who asks is taken to look at the answer, until some seconds after the last question.
+    pub fn picture(&mut self, id: u32) -> Result<CollectionPicture> {
+        let found = self.all.iter_mut().find(|collection| collection.id == id);
+        let collection =
+            found.ok_or_else(|| Hinted::new("there is no such collection").hint("look at the list again"))?;
+        collection.look();
+        if collection.stage != Stage::Recording {
+            return Err(Hinted::new("the collection is over").hint("open its result once it is finalized"));
+        }
+        let status = collection.status.as_ref();
+        let (elapsed_ns, paused) = status.map_or((0, false), |status| (status.elapsed_ns, status.paused));
+        let path = &collection.path;
+        let looks = collection.looks.get_or_insert_with(|| CollectionLooks::of(path.clone()));
+        Ok(looks.picture(elapsed_ns, paused))
     }
 
     /// Ends those that run, and waits until their results are complete.
@@ -140,6 +159,7 @@ impl Collection {
             stage: Stage::Recording,
             lasted_ns: None,
             events: 0,
+            looks: None,
         })
     }
 
@@ -154,6 +174,7 @@ impl Collection {
         }
         if let Ok(Some(_)) = self.child.try_wait() {
             self.stage = Stage::Ended;
+            self.looks = None;
             self.lasted_ns = Some(self.began.elapsed().as_nanos() as u64);
             // What it said last was before its end.
             if let Some(manifest) = self.manifest() {

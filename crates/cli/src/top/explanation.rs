@@ -36,7 +36,7 @@ impl<'i> Threads<'i> {
     /// The name of a thread's process: that of its first thread.
     pub fn process_name(&self, thread: &ThreadActivity) -> String {
         let first = self.by_id.get(&thread.last.pid).filter(|first| first.last.pid == thread.last.pid);
-        name(first.copied().unwrap_or(thread))
+        first.copied().unwrap_or(thread).name()
     }
 
     /// What a row waits for, as it stands now.
@@ -138,12 +138,5 @@ pub fn target_of(pid: u32, waited_for: WaitedFor) -> WaitTarget {
 
 /// `worker (12)`.
 pub fn label(thread: &ThreadActivity) -> String {
-    format!("{} ({})", name(thread), thread.last.tid)
-}
-
-/// The thread's name, as the kernel has it.
-pub fn name(thread: &ThreadActivity) -> String {
-    let bytes = &thread.last.comm;
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    format!("{} ({})", thread.name(), thread.last.tid)
 }

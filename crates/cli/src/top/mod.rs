@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use crate::args::TopArgs;
 use crate::error::Result;
-pub use explanation::target_of;
-use sampler::Sampler;
+pub use explanation::{Threads, target_of};
+pub use sampler::{BUDGET, Sampler, thread_time};
 pub use stacks::{parse as thread_of_process, run as print_stacks};
 
 /// Shows the screen, or prints one interval.

@@ -8,7 +8,7 @@ use dwell_cgroups::of_process;
 use dwell_live::{GroupBy, Interval, Row as Rows, WaitKind, group, sort};
 use dwell_view::{Column, Prose, Row, Value, View};
 
-use super::explanation::{Threads, name};
+use super::explanation::Threads;
 use super::sampler::Sampler;
 use crate::args::{Format, TopArgs};
 use crate::error::Result;
@@ -103,7 +103,7 @@ fn values(row: &Rows<'_>, by: GroupBy, threads: &Threads<'_>) -> Vec<Value> {
         text(process),
         if by == GroupBy::Cgroup { Value::None } else { Value::Count(first.last.pid.into()) },
         Value::Count(if is_thread { first.last.tid.into() } else { 0 }),
-        text(if is_thread { name(first) } else { String::new() }),
+        text(if is_thread { first.name() } else { String::new() }),
         text(cgroup),
         Value::Count(row.threads.len() as u64),
         Value::Ns(sums.running_ns),

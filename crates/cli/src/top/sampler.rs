@@ -1,11 +1,13 @@
 //! Takes snapshots at a pace that costs little, of the processes that were asked for.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dwell_capture::{Snapshots, TaskSnapshot, pids_named};
 use dwell_cgroups::Selection;
 use dwell_live::{Activity, Interval};
+use dwell_store::{ControlReply, ControlRequest};
 use rustix::process::geteuid;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -13,10 +15,11 @@ use super::exact::ExactSums;
 use crate::args::TopArgs;
 use crate::belonging;
 use crate::collect::explain;
+use crate::control::ask;
 use crate::error::{Hinted, Result};
 
 /// The part of a CPU that snapshots may take.
-const BUDGET: f64 = 0.005;
+pub const BUDGET: f64 = 0.005;
 /// Time between snapshots, without --rate.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
@@ -29,6 +32,8 @@ enum Chosen {
     Pids(Vec<u32>),
     Named(String),
     Belonging(Selection),
+    /// Those that are recorded into this result now.
+    Recorded(PathBuf),
 }
 
 /// Takes snapshots and adds them up.
@@ -59,21 +64,30 @@ impl Sampler {
             (None, None) if args.target_pid.is_empty() => Chosen::All,
             (None, None) => Chosen::Pids(args.target_pid.clone()),
         };
-        let mut sampler = Self {
+        let mut sampler = Self { kernel_threads: args.kernel_threads, rate: args.rate, ..Self::of(chosen) };
+        sampler.check()?;
+        sampler.exact = args.exact.then(|| ExactSums::open(args.kernel_threads)).transpose()?;
+        Ok(sampler)
+    }
+
+    /// Of the processes that the running collection of `result` records.
+    pub fn of_collection(result: PathBuf) -> Self {
+        Self::of(Chosen::Recorded(result))
+    }
+
+    fn of(chosen: Chosen) -> Self {
+        Self {
             snapshots: Snapshots::open(),
             activity: Activity::default(),
             tasks: Vec::new(),
             chosen,
             pids: None,
-            kernel_threads: args.kernel_threads,
-            rate: args.rate,
+            kernel_threads: false,
+            rate: None,
             exact: None,
             pids_of_interval: HashSet::new(),
             cost: None,
-        };
-        sampler.check()?;
-        sampler.exact = args.exact.then(|| ExactSums::open(args.kernel_threads)).transpose()?;
-        Ok(sampler)
+        }
     }
 
     /// What was asked for is there.
@@ -137,7 +151,17 @@ impl Sampler {
             Chosen::Pids(pids) => Some(pids.iter().copied().collect()),
             Chosen::Named(name) => Some(pids_named(name, false).into_iter().collect()),
             Chosen::Belonging(selection) => Some(selection.pids().into_iter().collect()),
+            Chosen::Recorded(result) => match ask(result, &ControlRequest::Processes) {
+                Ok(ControlReply::Processes(pids)) => Some(pids.into_iter().collect()),
+                // It begins or ends just now.
+                _ => Some(HashSet::new()),
+            },
         }
+    }
+
+    /// Whether a snapshot was taken.
+    pub fn has_begun(&self) -> bool {
+        self.cost.is_some() || self.pids.is_some()
     }
 
     /// Time from one snapshot to the next.
@@ -170,7 +194,7 @@ impl Sampler {
 }
 
 /// CPU time of this thread.
-fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }

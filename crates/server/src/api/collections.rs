@@ -24,6 +24,7 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route(COLLECTIONS, get(collections).post(start))
         .route("/api/collections/plan", post(plan))
+        .route("/api/collections/{id}/picture", get(picture))
         .route("/api/collections/{id}/{word}", post(steer))
         .route("/api/processes", get(processes))
 }
@@ -37,6 +38,11 @@ async fn collections(State(app): State<Arc<App>>) -> Result<Document, Problem> {
 
 async fn processes(State(app): State<Arc<App>>) -> Result<Document, Problem> {
     ask(app, CollectorQuestion::Processes).await
+}
+
+/// Who asks watches: the threads are looked at as long as somebody asks again.
+async fn picture(State(app): State<Arc<App>>, Path(collection): Path<u32>) -> Result<Document, Problem> {
+    ask(app, CollectorQuestion::Picture(collection)).await
 }
 
 async fn plan(State(app): State<Arc<App>>, request: Request) -> Result<Document, Problem> {

@@ -13,6 +13,7 @@ use super::trace_answers::ReplayProgress;
 use super::views::ViewDocument;
 use super::words::{Kind, WORDS};
 use super::{FOLDED, TIMELINE, VIEWS};
+use crate::collection_picture::CollectionPicture;
 use crate::collector::{CollectionList, CollectionPlan, ProcessInfo};
 
 const HEAD: &str = "\
@@ -113,6 +114,7 @@ fn page_types() -> String {
         Shape::of::<ResultInfo>(),
         Shape::of::<CollectionList>(),
         Shape::of::<CollectionPlan>(),
+        Shape::of::<CollectionPicture>(),
         Shape::of::<ProcessInfo>(),
         Shape::of::<ViewDocument>(),
         Shape::of::<Info>(),

@@ -44,6 +44,7 @@ async fn a_server_without_collections_takes_nothing() {
     }
     assert_eq!(site.get("/api/collections").await, json!({ "enabled": false, "collections": [] }));
     assert_eq!(site.status("/api/processes", &[]).await, 403);
+    assert_eq!(site.status("/api/collections/0/picture", &[]).await, 403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,6 +61,19 @@ async fn what_is_sent_is_passed_on_as_it_is_understood() {
     assert_eq!(question, json!({ "start": wanted() }));
     let gone = post(&site, "/api/collections", &wanted()).await;
     assert_eq!(gone, (502, "the process that collects for this page is gone".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_asked_for_by_number() {
+    let (site, mut theirs) = site_that_collects();
+    let answering = thread::spawn(move || {
+        let mut question = String::new();
+        BufReader::new(&theirs).read_line(&mut question).unwrap();
+        theirs.write_all(b"{\"document\":{\"columns\":\"l\"}}\n").unwrap();
+        question
+    });
+    assert_eq!(site.get("/api/collections/7/picture").await, json!({ "columns": "l" }));
+    assert_eq!(answering.join().unwrap(), "{\"picture\":7}\n");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ import { openResult } from '../../state/actions';
 import { isRunning } from '../../state/collections';
 import { useDispatch } from '../../state/provider';
 import { asApiError } from '../../state/resource';
+import { Live } from './live';
 
 interface Props {
   collections: CollectionInfo[];
@@ -42,6 +43,7 @@ function Collection({ collection, refresh }: { collection: CollectionInfo; refre
         {losses > 0 && <span className="bad"> · {t('collect.of.losses', { count: count(losses) })}</span>}
       </p>
       {isRunning(collection) && <Steering collection={collection} refresh={refresh} />}
+      {isRunning(collection) && <Live collection={collection} />}
       {state === 'finished' && (
         <button type="button" className="primary" onClick={open}>
           {t('collect.open')}

@@ -12,7 +12,7 @@ use super::mouse_area::RowArea;
 use super::recorder::{Recorded, Recorder, USUAL_KEPT_NS};
 use crate::args::TopArgs;
 use crate::text::units;
-use crate::top::explanation::{Explained, Threads, name};
+use crate::top::explanation::{Explained, Threads};
 
 /// The state of the screen.
 pub struct State {
@@ -155,8 +155,8 @@ impl State {
             self.message = recorder.write();
             return;
         }
-        let name =
-            |pid| self.interval.threads.iter().find(|thread| thread.last.tid == pid).map(name).unwrap_or_default();
+        let first_thread = |pid| self.interval.threads.iter().find(|thread| thread.last.tid == pid);
+        let name = |pid| first_thread(pid).map(ThreadActivity::name).unwrap_or_default();
         let what = Recorded::shown(args, self.inside.map(|pid| (pid, name(pid))));
         let kept_ns = args.keep.unwrap_or(USUAL_KEPT_NS);
         self.message = match Recorder::start(what, kept_ns) {
@@ -241,7 +241,7 @@ impl State {
 
 fn row_name(row: &Row<'_>, by: GroupBy, threads: &Threads<'_>) -> String {
     match by {
-        GroupBy::Thread => name(row.first()),
+        GroupBy::Thread => row.first().name(),
         GroupBy::Process => threads.process_name(row.first()),
         GroupBy::Cgroup => {
             let group = of_process(row.first().last.pid);
