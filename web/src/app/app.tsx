@@ -25,6 +25,7 @@ import { Palette } from './palette';
 import { Progress } from './progress';
 import { ResultList } from './result-list';
 import { TimelineStrip } from './strip';
+import { GroupTabs } from './tabs';
 import { TracePage } from './trace-page';
 import { VIEWS } from './views';
 
@@ -87,7 +88,11 @@ function Page() {
       {current && isTrace ? (
         <TracePage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : current ? (
-        <ResultPage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
+        <ResultPage
+          key={current.id}
+          name={`${current.name} ${commandName(current.program)}`}
+          results={results?.filter(({ problem, analysis }) => !problem && analysis !== 'anatomy').length ?? 1}
+        />
       ) : results ? (
         <ResultList results={results} collections={collections} refresh={refresh} />
       ) : (
@@ -115,7 +120,7 @@ function SkipLink() {
   );
 }
 
-function ResultPage({ name }: { name: string }) {
+function ResultPage({ name, results }: { name: string; results: number }) {
   const tab = useView((state) => state.tab);
   const { stripOpen } = usePreferences();
   const info = useCall('info');
@@ -132,6 +137,7 @@ function ResultPage({ name }: { name: string }) {
   );
   return (
     <>
+      <GroupTabs results={results} />
       {info.data && <Banner losses={info.data.losses} />}
       <FilterBar info={info.data} />
       {strip && stripOpen ? (

@@ -1,15 +1,14 @@
-// Result, program, tabs, and the buttons of the page as a whole.
+// Result, program, groups of screens, and the buttons of the page as a whole.
 
-import { useEffect, useRef } from 'react';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
 import { commandName, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
-import { useDispatch, useStore, useView } from '../state/provider';
-import { tabsBeside } from '../state/view-state';
+import { useDispatch, useStore } from '../state/provider';
 import type { PageDialog } from './help';
 import { ShareMenu } from './share';
+import { Tabs } from './tabs';
 
 interface Props {
   results: ResultInfo[];
@@ -58,31 +57,6 @@ function ResultPicker({ results, current, isHome }: { results: ResultInfo[]; cur
       )}
       {current.elapsed_ns > 0 && <span className="faint elapsed">{duration(current.elapsed_ns)}</span>}
     </span>
-  );
-}
-
-function Tabs() {
-  const active = useView((state) => state.tab);
-  const dispatch = useDispatch();
-  const bar = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new tab scrolls into view where not all tabs fit.
-  useEffect(() => {
-    void bar.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest' });
-  }, [active]);
-  return (
-    <nav ref={bar} className="tabs" aria-label={t('app.tabs')}>
-      {tabsBeside(active).map((tab) => (
-        <button
-          key={tab}
-          type="button"
-          className="tab"
-          aria-current={tab === active ? 'page' : undefined}
-          onClick={() => dispatch({ tab })}
-        >
-          {t(`tab.${tab}`)}
-        </button>
-      ))}
-    </nav>
   );
 }
 

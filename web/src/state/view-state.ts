@@ -1,27 +1,26 @@
 // The view: one plain value, stored in the address bar, so that a link shows the same view again. Theme, language and pane
 // sizes belong to the reader (preferences.ts).
 
-export const TABS = [
-  'summary',
-  'explain',
-  'bottom-up',
-  'caller-callee',
-  'top-down',
-  'flame',
-  'objects',
-  'sockets',
-  'latency',
-  'blame',
-  'platform',
-  'tasks',
-  'source',
-  'findings',
-  'log',
-  'compare',
-] as const;
+/** The screens of a result, in groups. */
+export const TAB_GROUPS = {
+  overview: ['summary', 'explain'],
+  code: ['bottom-up', 'caller-callee', 'top-down', 'flame'],
+  waits: ['objects', 'sockets', 'latency', 'blame'],
+  timeline: ['platform', 'tasks'],
+  more: ['source', 'findings', 'log', 'compare'],
+} as const;
+export type TabGroup = keyof typeof TAB_GROUPS;
+type ResultTab = (typeof TAB_GROUPS)[TabGroup][number];
+export const TABS: readonly ResultTab[] = Object.values(TAB_GROUPS).flat();
 /** The tabs of an instruction trace. */
 export const TRACE_TABS = ['calls', 'functions', 'phases', 'packets', 'buffers', 'machines'] as const;
-export type Tab = (typeof TABS)[number] | (typeof TRACE_TABS)[number];
+export type Tab = ResultTab | (typeof TRACE_TABS)[number];
+
+/** The group of a result's screen. */
+export function groupOf(tab: Tab): TabGroup {
+  const groups = Object.entries(TAB_GROUPS) as [TabGroup, readonly Tab[]][];
+  return groups.find(([, tabs]) => tabs.includes(tab))?.[0] ?? 'overview';
+}
 
 /** The tabs beside a tab: those of a result, or of an instruction trace. */
 export function tabsBeside(tab: Tab): readonly Tab[] {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
+import { groupOf, TAB_GROUPS, type Tab } from '../../src/state/view-state';
 
 export const served = inject('served');
 export const skipped = served.origin === '';
@@ -28,6 +29,15 @@ export class Screen {
   /** Waits until the page is idle and everything is drawn. */
   async idle(): Promise<void> {
     await this.page.waitForFunction(() => document.documentElement.dataset.idle === 'true');
+  }
+
+  /** Goes to a screen of the result by its group and its tab. */
+  async show(tab: Tab): Promise<void> {
+    const group = groupOf(tab);
+    await this.page.locator('.tab-group').nth(Object.keys(TAB_GROUPS).indexOf(group)).click();
+    const tabs: readonly Tab[] = TAB_GROUPS[group];
+    await this.page.locator('.group-tabs .tab').nth(tabs.indexOf(tab)).click();
+    await this.idle();
   }
 
   async press(...keys: string[]): Promise<void> {

@@ -25,7 +25,7 @@ describe.skipIf(skipped)('screens', () => {
       await screen().open(`r=r000th&tab=${tab}`);
       expect(await screen().faults()).toEqual([]);
     }
-    if (choice === 'ja') expect(await screen().text('nav')).toContain('ボトムアップ');
+    if (choice === 'ja') expect(await screen().text('nav')).toContain('タイムライン');
   });
 
   test.each(['objects', 'platform', 'findings', 'latency'])('%s is readable in light', async (tab) => {

@@ -11,11 +11,7 @@ describe.skipIf(skipped)('state', () => {
     const seen = async () => {
       const looks: Record<string, string> = {};
       for (const tab of tabs) {
-        await screen()
-          .page.locator('nav .tab')
-          .nth((await import('../../src/state/view-state')).TABS.indexOf(tab))
-          .click();
-        await screen().idle();
+        await screen().show(tab);
         looks[tab] = await screen().page.getByRole('main').innerText();
       }
       return looks;
@@ -35,6 +31,33 @@ describe.skipIf(skipped)('state', () => {
     expect(await screen().text('.shown')).toBe('No filters are applied');
     await screen().press('[');
     expect(await screen().text('.shown')).toMatch(/is shown$/);
+  });
+
+  test('screens are in groups; one without data says what would record it, and is shown all the same', async () => {
+    const { page } = screen();
+    await screen().open('r=r000th');
+    const groups = page.getByRole('navigation', { name: 'Views' });
+    expect(await groups.getByRole('button').allInnerTexts()).toEqual(['Overview', 'Code', 'Waits', 'Timeline', 'More']);
+    await groups.getByRole('button', { name: 'Waits' }).click();
+    await screen().idle();
+    expect(screen().hash).toContain('tab=objects');
+    const sockets = page.getByRole('navigation', { name: 'Waits' }).getByRole('button', { name: 'Sockets' });
+    expect(await sockets.getAttribute('data-tip')).toContain('--analyze threading,sockets');
+    expect(await sockets.getAttribute('class')).toContain('tab-empty');
+    await sockets.click();
+    await page.getByRole('main', { name: 'Sockets' }).waitFor();
+    // A group goes back to the screen that it showed last.
+    await groups.getByRole('button', { name: 'Code' }).click();
+    await groups.getByRole('button', { name: 'Waits' }).click();
+    await page.getByRole('main', { name: 'Sockets' }).waitFor();
+    await screen().open('r=r003th&tab=objects');
+    expect(await sockets.getAttribute('data-tip')).toBeNull();
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const name of ['Overview', 'Code', 'Waits', 'Timeline', 'More']) {
+      const place = await groups.getByRole('button', { name }).boundingBox();
+      expect((place?.x ?? -1) >= 0 && (place?.x ?? 0) + (place?.width ?? 0) <= 390, name).toBe(true);
+    }
+    expect(await screen().faults()).toEqual([]);
   });
 
   test('the filter bar lists values with their share and filters in and out', async () => {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dwell_live::Interval;
-use dwell_server::{CollectionPicture, LiveAccount};
+use dwell_server::CollectionPicture;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Seen, account, document};
@@ -20,11 +20,13 @@ use crate::top::{BUDGET, Sampler, thread_time};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// From one look to the next.
 const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(1);
-/// What looks may take of the budget; the rest is for the answers to the page.
-const LOOKS_SHARE: f64 = 0.7;
+const LONGEST: Duration = Duration::from_secs(5);
+/// What looks may take of the budget, and what the accounts may; the rest is for the answers to the page.
+const LOOKS_SHARE: f64 = 0.4;
+const ACCOUNTS_SHARE: f64 = 0.3;
 /// How long an account is.
-const ACCOUNT_NS: u64 = 1_000_000_000;
+const SHORTEST_ACCOUNT: Duration = Duration::from_secs(1);
+const LONGEST_ACCOUNT: Duration = Duration::from_secs(20);
 
 /// Collections that are looked at now: they share what looks may cost.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
@@ -95,13 +97,15 @@ struct Looking {
     end_ns: Option<u64>,
     /// What a look costs, CPU time: the mean of the last ones, all that belongs to it included.
     cost: Option<Duration>,
+    /// The same of an account, for which the things that are waited for are looked up.
+    account_cost: Duration,
     result: PathBuf,
 }
 
 impl Looking {
     fn new(result: PathBuf) -> Self {
         let sampler = Sampler::of_collection(result.clone());
-        Self { sampler, lately: Interval::default(), end_ns: None, cost: None, result }
+        Self { sampler, lately: Interval::default(), end_ns: None, cost: None, account_cost: Duration::ZERO, result }
     }
 
     fn go_on(&mut self, shared: &Mutex<Watch>) -> Result<()> {
@@ -115,11 +119,15 @@ impl Looking {
             let cost = thread_time().saturating_sub(before);
             let cost = self.cost.map_or(cost, |mean| (mean * 15 + cost) / 16);
             self.cost = Some(cost);
-            let others = WATCHED.load(Ordering::Relaxed).max(1);
-            let period = (cost * others).div_f64(BUDGET * LOOKS_SHARE).clamp(SHORTEST, LONGEST);
+            let period = paced(cost, LOOKS_SHARE).clamp(SHORTEST, LONGEST);
+            let account_length = paced(self.account_cost, ACCOUNTS_SHARE).clamp(SHORTEST_ACCOUNT, LONGEST_ACCOUNT);
+            if u128::from(self.lately.length_ns) >= account_length.as_nanos() {
+                self.tell_account(shared);
+            }
             {
                 let seen = &mut lock(shared).seen;
-                (seen.period, seen.cost) = (period, cost.as_secs_f64() / period.as_secs_f64());
+                seen.period = period;
+                seen.cost = cost.div_duration_f64(period) + self.account_cost.div_duration_f64(account_length);
             }
             thread::sleep(period);
         }
@@ -130,26 +138,21 @@ impl Looking {
         self.sampler.sample()?;
         let interval = self.sampler.end_interval()?;
         let now_ns = monotonic_ns();
-        let account = if interval.length_ns == 0 { None } else { self.account_with(interval.clone()) };
         let seen = &mut lock(shared).seen;
         if interval.length_ns > 0 {
             seen.picture.take(&interval, now_ns);
-        }
-        if account.is_some() {
-            seen.account = account;
+            self.lately.append(interval);
         }
         self.sampler.source_note().unwrap_or_default().clone_into(&mut seen.note);
         self.end_ns = Some(now_ns);
         Ok(())
     }
 
-    /// The account, when it is complete.
-    fn account_with(&mut self, interval: Interval) -> Option<LiveAccount> {
-        self.lately.append(interval);
-        if self.lately.length_ns < ACCOUNT_NS {
-            return None;
-        }
-        Some(account(&std::mem::take(&mut self.lately)))
+    fn tell_account(&mut self, shared: &Mutex<Watch>) {
+        let before = thread_time();
+        let account = account(&std::mem::take(&mut self.lately));
+        self.account_cost = thread_time().saturating_sub(before);
+        lock(shared).seen.account = Some(account);
     }
 
     /// The recording is paused: nobody looks, and the next look is a first one.
@@ -167,6 +170,12 @@ impl Looking {
             self.sampler = Sampler::of_collection(self.result.clone());
         }
     }
+}
+
+/// How long from one to the next, where each costs so much CPU time, for this part of the budget.
+fn paced(cost: Duration, share: f64) -> Duration {
+    let watched = WATCHED.load(Ordering::Relaxed).max(1);
+    (cost * watched).div_f64(BUDGET * share)
 }
 
 /// Whether the collection is paused; none: nobody watches it.

@@ -24,6 +24,11 @@ export const en = {
   'app.close': 'Close',
   'app.loading': 'Loading',
 
+  'tabs.overview': 'Overview',
+  'tabs.code': 'Code',
+  'tabs.waits': 'Waits',
+  'tabs.timeline': 'Timeline',
+  'tabs.more': 'More',
   'tab.summary': 'Summary',
   'tab.explain': 'Causes',
   'tab.bottom-up': 'Bottom-up',

@@ -25,6 +25,11 @@ export const ja: Record<keyof typeof en, string> = {
   'app.close': '閉じる',
   'app.loading': '読み込み中',
 
+  'tabs.overview': '概要',
+  'tabs.code': 'コード',
+  'tabs.waits': '待機',
+  'tabs.timeline': 'タイムライン',
+  'tabs.more': 'その他',
   'tab.summary': 'サマリー',
   'tab.explain': '原因',
   'tab.bottom-up': 'ボトムアップ',

@@ -1,9 +1,10 @@
 // Sockets: the bytes of each, the wait time and its causes, the distribution of the lengths, and each wait.
 
 import { useMemo } from 'react';
-import type { Info, ViewDocument } from '../../api/types';
+import type { ViewDocument } from '../../api/types';
 import { t, word } from '../../base/texts';
 import { sumParts } from '../../logic/sockets';
+import { hasSockets } from '../../logic/tabs';
 import { isParts } from '../../logic/values';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
@@ -25,7 +26,7 @@ export default function SocketsView() {
   const document = sockets.data;
   const row = document?.rows.find((candidate) => String(field(document, candidate, 'id')) === chosen);
   const causes = useMemo(() => (document ? causesOf(document, row) : {}), [document, row]);
-  if (document?.rows.length === 0 && info.data && !wereRecorded(info.data)) return <OpenRequests />;
+  if (document?.rows.length === 0 && info.data && !hasSockets(info.data)) return <OpenRequests />;
   const name = document && row ? label(document, row) : t('sockets.all');
   return (
     <Split name="sockets" second="below" size={0.5} least={100}>
@@ -88,8 +89,4 @@ function label(document: ViewDocument, row: Row): string {
 function causesOf(document: ViewDocument, row: Row | undefined) {
   const rows = row ? [row] : document.rows;
   return sumParts(rows.map((each) => field(document, each, 'wait_by_cause')).filter(isParts));
-}
-
-function wereRecorded({ manifest: { topics } }: Info): boolean {
-  return Array.isArray(topics) && topics.includes('sockets');
 }

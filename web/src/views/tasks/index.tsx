@@ -3,6 +3,7 @@
 import { type ReactNode, useState } from 'react';
 import type { Info } from '../../api/types';
 import { t, title } from '../../base/texts';
+import { hasTasks } from '../../logic/tabs';
 import { only } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
@@ -25,7 +26,7 @@ function Lists({ info }: { info: Info }) {
   const known = info.reports.filter(({ id }) => REPORTS.includes(id));
   const [chosen, choose] = useState(REPORTS[0] ?? '');
   const name = known.some(({ id }) => id === chosen) ? chosen : (known[0]?.id ?? '');
-  if (info.task_types.length === 0 && info.counters === 0) return <Empty>{t('tasks.none')}</Empty>;
+  if (!hasTasks(info)) return <Empty>{t('tasks.none')}</Empty>;
   return (
     <section className="pane" aria-label={t('tab.tasks')}>
       <List
