@@ -10,6 +10,7 @@ use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::stop;
 
 use crate::question::windows::elapsed_ns;
+use crate::stacks::frames::frame_rows;
 use crate::stacks::object::object_type;
 
 /// Sleeps from which on they are a loop's, and how long they are at most on average, ns.
@@ -50,10 +51,22 @@ pub struct PollLoop {
     last_row: usize,
 }
 
+/// Where a thread sleeps: an interpreter comes to one line by several stacks of its own functions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SleepPlace {
+    Line(usize),
+    Stack(StackId),
+}
+
+fn sleep_place(trace: &Trace, stack: StackId) -> SleepPlace {
+    let line = frame_rows(trace, stack).find(|frame| trace.frames.script[*frame]);
+    line.map_or(SleepPlace::Stack(stack), SleepPlace::Line)
+}
+
 /// The same before it is known who ended it.
 struct Sleeps {
     thread: usize,
-    stack: StackId,
+    place: SleepPlace,
     rows: Vec<usize>,
     from: u64,
     /// When the thread looked last and found nothing, and when its last sleep ended.
@@ -78,9 +91,10 @@ impl Sleeps {
 impl PollLoops {
     /// Those of a trace.
     pub fn new(trace: &Trace) -> Self {
-        let keys: Vec<bool> = trace.events().keys.iter().map(|key| is_sleep(trace, key)).collect();
+        let place = |key: &EventKey| is_sleep(trace, key).then(|| sleep_place(trace, key.stack()));
+        let keys: Vec<Option<SleepPlace>> = trace.events().keys.iter().map(place).collect();
         let sleepers: BTreeSet<usize> = (trace.events().keys.iter().zip(&keys))
-            .filter(|(_, is_sleep)| **is_sleep)
+            .filter(|(_, place)| place.is_some())
             .filter_map(|(key, _)| key.thread().get())
             .collect();
         let mut sleeps: Vec<Sleeps> = sleepers.into_iter().flat_map(|thread| sleeps_of(trace, &keys, thread)).collect();
@@ -138,7 +152,7 @@ fn only_sleeps(trace: &Trace, thread: usize) -> bool {
 }
 
 /// The loops of a thread that sleeps.
-fn sleeps_of(trace: &Trace, is_sleep: &[bool], thread: usize) -> Vec<Sleeps> {
+fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> Vec<Sleeps> {
     let (events, elapsed_ns) = (trace.events(), elapsed_ns(trace));
     let (mut found, mut open): (Vec<Sleeps>, Option<Sleeps>) = (Vec::new(), None);
     events.off_cpu.for_each(events.off_cpu.of(thread), |row, key, times| {
@@ -146,19 +160,20 @@ fn sleeps_of(trace: &Trace, is_sleep: &[bool], thread: usize) -> Vec<Sleeps> {
             return;
         }
         let (start, end) = (times.start_ns, times.start_ns.saturating_add(times.wait_ns));
-        let stack = events.key(key).stack();
-        let sleeps = is_sleep.get(key as usize).copied().unwrap_or_default();
+        let place = is_sleep.get(key as usize).copied().flatten();
         // What is between two sleeps takes less than a sleep does.
+        let is_same = |of: &Sleeps| place.is_some_and(|place| of.place == place);
         let goes_on = |of: &Sleeps| {
             let is_near = start.saturating_sub(of.last.1) <= of.mean_ns();
-            is_near && if sleeps { of.stack == stack } else { times.wait_ns <= of.mean_ns() }
+            is_near && (is_same(of) || times.wait_ns <= of.mean_ns())
         };
         if open.as_ref().is_some_and(|of| !goes_on(of)) {
             found.extend(open.take().filter(|of| of.is_poll(elapsed_ns)));
         }
-        if sleeps {
-            let new = || Sleeps { thread, stack, rows: Vec::new(), from: start, last: (start, start), slept_ns: 0 };
-            let of = open.get_or_insert_with(new);
+        let Some(place) = place else { return };
+        let new = || Sleeps { thread, place, rows: Vec::new(), from: start, last: (start, start), slept_ns: 0 };
+        let of = open.get_or_insert_with(new);
+        if of.place == place {
             of.rows.push(row);
             (of.last, of.slept_ns) = ((of.last.1, end), of.slept_ns.saturating_add(times.wait_ns));
         }
@@ -181,6 +196,8 @@ fn ender(trace: &Trace, of: &Sleeps) -> Option<(usize, u64)> {
 /// waits that others ended; or the one wait that ended then, for which another one did something.
 fn done(trace: &Trace, thread: usize, of: &Sleeps) -> Option<(u64, u64)> {
     let (threads, rows, (looked, ended)) = (&trace.threads, &trace.events().off_cpu, of.last);
+    // What comes between the one and what is looked for takes its time, too.
+    let looked = looked.saturating_sub(of.mean_ns() / 2);
     let within = rows_within(trace, thread, (of.from, ended))?;
     let waits = |range: Range<usize>| range.filter(|row| rows.wait_ns(*row) > 0);
     let is_ended = threads.exited[thread] && (looked..=ended).contains(&threads.end_ns[thread]);

@@ -32,6 +32,7 @@ mod faults_page;
 mod faults_recording;
 mod fibers;
 mod first_causes;
+mod first_causes_of_polls;
 mod first_causes_of_programs;
 mod fleet;
 mod fleet_causes;
@@ -141,6 +142,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     first_causes::cases,
     attached_causes::cases,
     send_queues::cases,
+    first_causes_of_polls::cases,
     first_causes_of_programs::cases,
     counted_events::cases,
     python::cases,

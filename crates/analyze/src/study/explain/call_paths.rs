@@ -21,6 +21,9 @@ const OUTERMOST: usize = 2;
 /// Part of a group's time in one innermost function, from which on the group is called by that.
 const INNERMOST_SHARE: f64 = 0.8;
 
+/// Behind the file's name, in what a function without a name is called.
+const NAMELESS: &str = "]func@0x";
+
 /// The place of a stack that was not seen.
 const UNSEEN: &str = "[unknown]";
 
@@ -49,6 +52,10 @@ pub struct CauseGroup<'p> {
 /// Groups causes by function: down the calls, and apart where a function only hands the work on to others; but together where only
 /// small pieces would be left.
 pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
+    of_nameless(by_named_function(causes))
+}
+
+fn by_named_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
     let groups = apart(causes.to_vec());
     let (whole, largest) = (sum(causes), groups.iter().map(|group| sum(&group.causes)).max().unwrap_or(0));
     if groups.len() < MANY_PIECES || largest as f64 >= PIECE_SHARE * whole as f64 {
@@ -113,6 +120,30 @@ fn of_one_function(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
         }
     }
     of_function.into_iter().map(|(_, alike)| merged(alike)).collect()
+}
+
+/// What runs in several functions without a name of one file is one group, which has the file's name: theirs tell nobody anything.
+fn of_nameless(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
+    let mut of_file: BTreeMap<String, Vec<CauseGroup<'_>>> = BTreeMap::new();
+    let mut told = Vec::new();
+    for group in groups {
+        match file_of_nameless(&group.at) {
+            Some(file) => of_file.entry(file).or_default().push(group),
+            None => told.push(group),
+        }
+    }
+    for (file, alike) in of_file {
+        let one = (alike.len() > 1).then_some(file);
+        let whole = merged(alike);
+        told.push(CauseGroup { at: one.unwrap_or_else(|| whole.at.clone()), ..whole });
+    }
+    told
+}
+
+/// `[sh]` of `[sh]func@0x9ca0`; none of a function that has a name.
+fn file_of_nameless(at: &str) -> Option<String> {
+    let (file, _) = at.split_once(NAMELESS)?;
+    (file.starts_with('[') && !file.contains(' ')).then(|| format!("{file}]"))
 }
 
 /// The groups as one: its place is that of the largest.
@@ -251,6 +282,13 @@ mod tests {
     fn a_function_that_is_reached_in_two_ways_is_one() {
         let groups = groups_of(&[("loop:1>left:5>spin:7", 40), ("loop:2>right:6>spin:7", 55), ("loop:3>log:8", 30)]);
         assert_eq!(groups, [("spin:7".into(), 95), ("log:8".into(), 30)]);
+    }
+
+    #[test]
+    fn functions_without_a_name_are_their_files() {
+        let runs = [("[sh]func@0x10", 40), ("[sh]func@0x20", 30), ("read:3", 20)];
+        assert_eq!(groups_of(&runs), [("[sh]".to_owned(), 70), ("read:3".into(), 20)]);
+        assert_eq!(groups_of(&[("[sh]func@0x10", 40), ("read:3", 20)])[0], ("[sh]func@0x10".to_owned(), 40));
     }
 
     #[test]

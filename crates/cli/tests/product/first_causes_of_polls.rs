@@ -1,0 +1,113 @@
+//! What `explain` tells first where a thread looks again and again for what another one does: that one. And Ruby's locks, whose threads all
+//! wait on a condition variable of their own.
+
+use std::fs;
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use crate::first_causes::{expect_first, of_java};
+use crate::harness::Case;
+use crate::python::some_interpreter;
+use crate::recording::{Recording, needs_program, needs_recording};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("first_causes::looks_for_a_file", looks_for_a_file),
+        Case::new("first_causes::looks_for_a_worker", looks_for_a_worker),
+        Case::new("first_causes::paced_by_itself", paced_by_itself),
+        Case::new("first_causes::collections_asked_for", collections_asked_for),
+        Case::new("first_causes::ruby_mutex", ruby_mutex),
+        Case::new("first_causes::ruby_threads", ruby_threads),
+    ]
+}
+
+/// What is recorded of a script that this program runs.
+fn of_script(program: &str, file: &str, script: &str) -> Result<Recording> {
+    let folder = TempDir::new()?;
+    let path = folder.path().join(file);
+    fs::write(&path, script)?;
+    Recording::of(&[], &[program, &path.display().to_string()])
+}
+
+fn of_python(file: &str, script: &str) -> Result<Recording> {
+    needs_recording()?;
+    of_script(&some_interpreter()?.display().to_string(), file, script)
+}
+
+/// The shell sleeps in a program for each look.
+fn looks_for_a_file() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("done").display().to_string();
+    let script = format!("(sleep 1.6; touch {file}) & until [ -f {file} ]; do sleep 0.1; done");
+    let recording = Recording::of(&[], &["sh", "-c", &script])?;
+    expect_first(&recording, "slept", 1.3, &["sleep 1.6"])
+}
+
+const WORKER: &str = "
+import subprocess, time
+worker = subprocess.Popen(['sh', '-c', 'i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done'])
+while worker.poll() is None: time.sleep(0.02)
+";
+
+fn looks_for_a_worker() -> Result<()> {
+    expect_first(&of_python("app.py", WORKER)?, "running", 0.3, &["\"who\":\"sh"])
+}
+
+const PACED: &str = "
+import threading, time
+def tick():
+    while True:
+        sum(range(20000)); time.sleep(0.007)
+threading.Thread(target=tick, daemon=True).start()
+def emit():
+    for _ in range(30): time.sleep(0.05)
+emit()
+";
+
+/// Somebody else who does things meanwhile is not what it sleeps for.
+fn paced_by_itself() -> Result<()> {
+    expect_first(&of_python("app.py", PACED)?, "slept", 1.2, &["emit (app.py:"])
+}
+
+const COLLECTS: &str = "
+public class App {
+    static Object[] kept = new Object[400000];
+    static void refresh() { System.gc(); }
+    public static void main(String[] arguments) throws Exception {
+        for (int i = 0; i < kept.length; i++) kept[i] = new int[4];
+        for (int i = 0; i < 40; i++) refresh();
+    }
+}
+";
+
+fn collections_asked_for() -> Result<()> {
+    let recording = of_java("App", COLLECTS, &[])?;
+    expect_first(&recording, "garbage-collection", 0.3, &["asks for these collections", "App.refresh"])
+}
+
+const MUTEX: &str = "
+LOCK = Mutex.new
+def price = LOCK.synchronize { sleep 0.02 }
+6.times.map { Thread.new { 12.times { price } } }.each(&:join)
+";
+
+fn ruby_mutex() -> Result<()> {
+    needs_recording()?;
+    let recording = of_script(&needs_program("ruby")?, "app.rb", MUTEX)?;
+    expect_first(&recording, "slept", 4.0, &["price (app.rb:3)", "Mutex in price"])
+}
+
+const THREADS: &str = "
+def digest
+  250.times { 12_000.times.sum { |i| i ^ 7 } }
+end
+4.times.map { Thread.new { digest } }.each(&:join)
+";
+
+fn ruby_threads() -> Result<()> {
+    needs_recording()?;
+    let recording = of_script(&needs_program("ruby")?, "app.rb", THREADS)?;
+    expect_first(&recording, "running", 1.0, &["waited for GIL", "One thread at a time runs"])
+}
