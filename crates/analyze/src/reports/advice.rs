@@ -6,6 +6,7 @@ use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
 use crate::reports::{outside_words, request_words};
 use crate::sentences::say;
+use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
     RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock,
@@ -88,6 +89,7 @@ pub fn advice(
             say!(ADVICE_FULL, label = names.label(root.cause.label))
         }
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
+        (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_LOOP_TIMER))
         }
@@ -135,8 +137,18 @@ fn by_names(
     if advice.is_some() || lock.is_some() {
         return advice;
     }
+    if is_of_libuv_pool(fold, root) && !all_cpus_are_busy(fold) {
+        return Some(say!(ADVICE_LIBUV_POOL));
+    }
     let on_purpose = || library_wait(&fold.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
     outside_words::blocks_loop(fold, explanation, root).or_else(on_purpose)
+}
+
+/// Whether a thread of libuv's pool does it, which has few for all file systems, names and compression (src/threadpool.c).
+fn is_of_libuv_pool(fold: &Fold<'_>, root: &RootCause) -> bool {
+    let frames = &fold.trace.frames;
+    let is_worker = |frame: usize| frames.function[frame] == "worker" && frames.file[frame].ends_with("/threadpool.c");
+    frame_rows(fold.trace, root.stack).any(is_worker)
 }
 
 /// What to do about a wait that a library makes on purpose.

@@ -153,7 +153,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         (CauseKind::Ran, _) => say!(END_RAN, who = who, place = place, part = part, elapsed = elapsed),
         (CauseKind::Slept, _) => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
-        (CauseKind::TimedOut, _) if root.is_awaited => {
+        (CauseKind::TimedOut, _) if root.is_awaited && !explanation.names.asks_by_datagrams(root.cause.label) => {
             say!(END_LOOP_TIMER, who = who, place = place, part = part, elapsed = elapsed)
         }
         (CauseKind::TimedOut, _) => {

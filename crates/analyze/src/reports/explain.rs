@@ -14,7 +14,7 @@ use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::QueueReason;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of};
+use crate::study::explain::{Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of, wait_place};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -95,14 +95,15 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
 fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<'_>) -> Row {
     let (cause, ns) = (&row.cause, row.ns);
     let queue = &explanation.run_queue;
-    let (subject, place) = (cause.subject.as_str(), fold.stacks.place(cause.stack));
+    let place = cause.stack.is_some().then(|| wait_place(fold.trace, &fold.stacks, cause.stack).at);
+    let subject = cause.subject.as_str();
     let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
     let sentence = match cause.reason {
         QueueReason::Quota => {
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
         }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
-        QueueReason::OwnThreads | QueueReason::OwnFibers => {
+        QueueReason::OwnThreads | QueueReason::OwnRequests | QueueReason::OwnFibers => {
             say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall)
         }
         QueueReason::Affinity => {

@@ -12,7 +12,7 @@ use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
-use crate::study::explain::{NO_CPU, RunQueue};
+use crate::study::explain::{NO_CPU, RunQueue, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum QueueReason {
     OtherPrograms,
     /// Other threads of the program had them.
     OwnThreads,
+    /// The same, of a process for which several requests wait at once.
+    OwnRequests,
     /// The same of goroutines, which the runtime puts on threads.
     OwnFibers,
     /// The same, since all of them keep to some of the CPUs that the program may use.
@@ -37,14 +39,14 @@ impl QueueReason {
         match self {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
-            Self::OwnThreads | Self::OwnFibers | Self::Affinity => "oversubscription",
+            Self::OwnThreads | Self::OwnRequests | Self::OwnFibers | Self::Affinity => "oversubscription",
             Self::Collector => "garbage-collection",
         }
     }
 
     /// Whether threads of the program had the CPUs.
     pub fn is_of_program(self) -> bool {
-        matches!(self, Self::OwnThreads | Self::OwnFibers | Self::Affinity | Self::Collector)
+        matches!(self, Self::OwnThreads | Self::OwnRequests | Self::OwnFibers | Self::Affinity | Self::Collector)
     }
 
     /// What to do about it.
@@ -53,6 +55,7 @@ impl QueueReason {
             Self::Quota => say!(ADVICE_CPU_QUOTA),
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
+            Self::OwnRequests => say!(ADVICE_TOO_MANY_REQUESTS),
             Self::OwnFibers => say!(ADVICE_QUEUED_FIBERS),
             Self::Affinity => say!(ADVICE_AFFINITY),
             Self::Collector => say!(ADVICE_COLLECTED),
@@ -97,6 +100,10 @@ pub const OWN_QUEUE_SHARE: f64 = 0.2;
 const COLLECTED_SHARE: f64 = 0.5;
 /// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
 const KEPT_SHARE: f64 = 0.5;
+/// Stacks whose places are compared.
+const PLACED: usize = 2000;
+/// Requests that wait at once from which on threads are ready because of them.
+const SEVERAL_REQUESTS: f64 = 1.5;
 /// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
 const TAKEN_SHARE: f64 = 0.2;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
@@ -257,12 +264,30 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
         reason: match kept_to {
             Some(_) => QueueReason::Affinity,
             None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
+            None if requests_wait(fold.trace) => QueueReason::OwnRequests,
             None => QueueReason::OwnThreads,
         },
         subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),
         evidence: text.into(),
-        stack: running.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack),
+        stack: busiest(fold, running),
     })
+}
+
+/// Whether several requests at once wait for a process, on average while any does.
+fn requests_wait(trace: &Trace) -> bool {
+    waiting_requests(trace).iter().any(|it| it.asked >= SEVERAL_REQUESTS)
+}
+
+/// The stack with most of the time at the place with most, as the program's own sources have it.
+fn busiest(fold: &Fold<'_>, running: BTreeMap<StackId, u64>) -> StackId {
+    let mut running: Vec<(StackId, u64)> = running.into_iter().collect();
+    running.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let mut places: BTreeMap<String, (u64, StackId)> = BTreeMap::new();
+    for (stack, ns) in running.into_iter().take(PLACED) {
+        let place = wait_place(fold.trace, &fold.stacks, stack).at;
+        places.entry(place).or_insert((0, stack)).0 += ns;
+    }
+    places.into_values().max_by_key(|(ns, _)| *ns).map_or(StackId::NONE, |(_, stack)| stack)
 }
 
 /// Whether it is of a goroutine by which Go's runtime works: that yields to all others, and so is ready most of the time.

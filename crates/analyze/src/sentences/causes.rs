@@ -115,6 +115,9 @@ sentence_table! {
     ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
         "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
         "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+    ADVICE_TOO_MANY_REQUESTS = "advice-too-many-requests",
+        "Requests ask for more CPU time than there is: make what they run there faster, let no more of them in at once than there are CPUs, or give the program more CPUs (of Python and Ruby, more processes).",
+        "要求が使える以上の CPU 時間を必要としています。そこで実行される処理を速くするか、同時に処理する要求を CPU の数までに抑えるか、CPU を増やしてください (Python や Ruby ではプロセスを増やします)。";
     ADVICE_AFFINITY = "advice-affinity",
         "Let them run on all CPUs, or bind each to one of its own: an affinity (sched_setaffinity, pthread_setaffinity_np, taskset, OMP_PLACES, numactl) or a cpuset keeps them there.",
         "すべての CPU で実行できるようにするか、スレッドごとに別の CPU に割り当ててください。アフィニティー (sched_setaffinity、pthread_setaffinity_np、taskset、OMP_PLACES、numactl) または cpuset により、そこに留められています。";
@@ -187,6 +190,9 @@ sentence_table! {
     ADVICE_COLLECTED = "advice-collected",
         "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
         "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
+    ADVICE_LIBUV_POOL = "advice-libuv-pool",
+        "A thread of libuv's pool does this, which is for all files, names, compression and cryptography: make the pool larger (UV_THREADPOOL_SIZE, 4 unless it is set), or give this a worker of its own (worker_threads).",
+        "これは、ファイル、名前解決、圧縮、暗号のすべてに使われる共用のプールのスレッドが行っています。プールを大きくするか (UV_THREADPOOL_SIZE、既定は 4)、専用のワーカーに移してください。";
     ADVICE_COLLECTION_ASKED = "advice-collection-asked",
         "The program asks for these collections itself, at {place}: leave that to the runtime, or do it when nobody waits (the JVM also has -XX:+DisableExplicitGC).",
         "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。";
@@ -228,6 +234,9 @@ sentence_table! {
         "要求を一定時間待たせているもの (レート制限、asyncio.sleep などのスリープや再試行の間隔、いっぱいになるまで待つバッチ) を探してください。特に、その間セマフォやロックを保持している場所です。待つことが目的の要求 (ロングポーリング) はこのままで構いません。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nobody ended the wait before its time-out. If that is a timer (a delay, a clock, a retry), look for what set it; else find out why nobody answered, and ask again sooner.",
         "タイムアウトまで誰も待機を終わらせませんでした。タイマー (遅延、クロック、再試行) であれば、それを設定した場所を探してください。そうでなければ、応答がない理由を調べ、より早く再試行してください。";
+    ADVICE_NO_DATAGRAM = "advice-no-datagram",
+        "Nothing came back until the time-out: whoever is asked by datagrams there (a name server, a time server) does not answer. Find out why, ask another one first, or wait for less and keep what is known.",
+        "タイムアウトまで何も返りませんでした。データグラムで問い合わせた相手 (ネームサーバーや時刻サーバー) が応答していません。理由を調べ、先に別の相手に問い合わせるか、待つ時間を短くして結果を保持してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",
         "タイムアウトまで誰も待機を終わらせませんでした。必要なときにスレッドを起こすか、タイムアウトを短くしてください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",

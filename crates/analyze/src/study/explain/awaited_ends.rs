@@ -11,7 +11,7 @@ use crate::stacks::object::object_type;
 use crate::study::explain::names::{Names, without_count};
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::{
-    CauseKind, PlaceId, RoleId, asks, is_client_socket, is_internal, is_response, listens,
+    CauseKind, PlaceId, RoleId, asks, asks_by_datagrams, is_client_socket, is_internal, is_response, listens,
 };
 
 /// Waits from which on they are a loop's: whoever waits once for the end of all is told nothing by its place.
@@ -23,7 +23,8 @@ const LONGEST_SHARE: f64 = 0.75;
 /// at a place where no idle worker waits, or in an event loop that only a timer of the program ended.
 pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, '_>, root: &RootCause) -> bool {
     let RootCause { cause, path_ns, .. } = *root;
-    let is_loop_timer = cause.kind == CauseKind::TimedOut && names.waits_for_own_timers(cause.label);
+    let waits_in_loop = names.waits_for_own_timers(cause.label) || names.asks_by_datagrams(cause.label);
+    let is_loop_timer = cause.kind == CauseKind::TimedOut && waits_in_loop;
     let is_open = matches!(cause.kind, CauseKind::Network | CauseKind::Outside | CauseKind::Unknown) || is_loop_timer;
     if !is_open || path_ns == 0 {
         return false;
@@ -42,7 +43,7 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, 
         return false;
     }
     if is_loop_timer {
-        let is_own = |name: &str| is_internal(name) || is_client_socket(name);
+        let is_own = |name: &str| is_internal(name) || is_client_socket(name) || asks_by_datagrams(name);
         return !names.is_of_event_loop(cause.label) || called.all(is_own);
     }
     if called.any(|name| asks(name) || is_response(name)) {

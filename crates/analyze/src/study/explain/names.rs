@@ -19,8 +19,8 @@ use crate::study::explain::places::{CodePlace, function_at, run_place, wait_plac
 use crate::study::explain::requests::answers_request;
 use crate::study::explain::roles::{FORKED, filters, roles};
 use crate::study::explain::terms::{
-    LabelId, NOTHING, PlaceId, RoleId, accepts, is_connection_pool, is_full_pipe, is_needed, is_of_event_loop,
-    parks_threads,
+    LabelId, NOTHING, PlaceId, RoleId, accepts, asks_by_datagrams, is_connection_pool, is_full_pipe, is_needed,
+    is_of_event_loop, parks_threads,
 };
 
 /// Texts by number, each once.
@@ -223,7 +223,13 @@ impl<'f, 't> Names<'f, 't> {
 
     /// Whether threads wait there until the next of the program's own timers: an event loop, or the thread by which a runtime has them.
     pub fn waits_for_own_timers(&self, label: LabelId) -> bool {
-        self.is_of_event_loop(label) || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
+        let is_loop = self.is_of_event_loop(label) && !self.asks_by_datagrams(label);
+        is_loop || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
+    }
+
+    /// Whether threads wait there for an answer to a datagram.
+    pub fn asks_by_datagrams(&self, label: LabelId) -> bool {
+        asks_by_datagrams(self.label(label).trim_end_matches(')'))
     }
 
     /// Whether what has the label passes bytes from those who write to those who read.

@@ -250,6 +250,18 @@ pub fn is_internal(name: &str) -> bool {
     members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
 }
 
+/// Whether a set has sockets that are connected to nobody beside what is internal: their owner asks by datagrams, as for a name.
+pub fn asks_by_datagrams(name: &str) -> bool {
+    let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
+    let is_own = |member: &str| member == NAMELESS_SOCKET || OWN_DESCRIPTORS.contains(&member);
+    members.is_some_and(|members| {
+        members.split(", ").all(is_own) && members.split(", ").any(|member| member == NAMELESS_SOCKET)
+    })
+}
+
+/// How a socket without addresses is called in a set.
+const NAMELESS_SOCKET: &str = "socket";
+
 /// Whether it is a pool of connections: whoever waits there needs one.
 pub fn is_connection_pool(name: &str) -> bool {
     name.starts_with("Connection pool")
