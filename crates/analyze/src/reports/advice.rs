@@ -265,7 +265,9 @@ fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contentio
 /// Whether a wait is for room in a pipe, connection or queue: its reader does not keep up.
 fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
     let writes = names.call(link.label).is_some_and(|call| call.contains("write") || call.contains("send"));
-    (writes && names.is_channel(link.label)) || names.puts_into_queue(link.label, link.place)
+    // Whoever waits for an answer has sent its question.
+    let puts = names.puts_into_queue(link.label, link.place) && !is_response(names.label(link.label));
+    (writes && names.is_channel(link.label)) || puts
 }
 
 /// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.

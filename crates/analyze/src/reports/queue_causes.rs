@@ -100,6 +100,8 @@ pub const OWN_QUEUE_SHARE: f64 = 0.2;
 const COLLECTED_SHARE: f64 = 0.5;
 /// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
 const KEPT_SHARE: f64 = 0.5;
+/// Part of the CPUs from which on all of them are in use.
+const ALL_CPUS: f64 = 0.85;
 /// Stacks whose places are compared.
 const PLACED: usize = 2000;
 /// Requests that wait at once from which on threads are ready because of them.
@@ -263,8 +265,10 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     Some(QueueCause {
         reason: match kept_to {
             Some(_) => QueueReason::Affinity,
-            None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
+            // Its runtime does not use all CPUs.
+            None if fold.trace.fiber_threads > 0 && busy + others < ALL_CPUS => QueueReason::OwnFibers,
             None if requests_wait(fold.trace) => QueueReason::OwnRequests,
+            None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
             None => QueueReason::OwnThreads,
         },
         subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),

@@ -24,6 +24,9 @@ impl Trace {
         view.modules = self.modules.clone();
         view.objects = self.objects.clone();
         view.pauses = self.pauses.clone();
+        view.open_requests = self.open_requests.clone();
+        view.sampled_sends = self.sampled_sends.clone();
+        view.send_queues = self.send_queues.clone();
         view.losses = self.losses.clone();
         view.notices = self.notices.clone();
         let mut carries = vec![false; self.processes.len()];

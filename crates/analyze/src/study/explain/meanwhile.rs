@@ -90,6 +90,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     let waits = longest_waits(trace, names, cause).filter(|waits| !sleeps || waits.are_polls())?;
     // Others that sleep for as short a time wait for something themselves.
     let least_ns = if sleeps { LONGER * waits.mean_ns() } else { 0 };
+    let label = names.label(cause.label);
+    let waits_for_answer = sleeps || is_response(label) || is_client_socket(label);
     let mut doings = Doings::new();
     let index = ThreadIndex::new(trace);
     for_each_interval(trace, |interval| {
@@ -116,8 +118,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             (Activity::Waiting, Some(row)) => {
                 let key = trace.events().off_cpu_key(row);
                 let place = names.place_of(key.stack());
-                let waits_too =
-                    (names.role_of(thread), place) == (cause.role, cause.place) || span.1 - span.0 < least_ns;
+                let is_short = span.1 - span.0 < least_ns;
+                let is_same_place = (names.role_of(thread), place) == (cause.role, cause.place);
                 // Of sampled fibers many sleeps are one row.
                 let is_fiber = thread < trace.fiber_threads;
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
@@ -126,7 +128,9 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                     _ if is_answer(trace, &key) => Some(MeanwhileKind::Asked),
                     _ => None,
                 };
-                if let Some(did) = did.filter(|_| !waits_too && !is_whole) {
+                // Whoever was let in may ask others in the function in which the rest wait to be.
+                let waits_too = is_same_place && (waits_for_answer || did != Some(MeanwhileKind::Asked));
+                if let Some(did) = did.filter(|_| !waits_too && !is_short && !is_whole) {
                     add(did, place, span);
                 }
             }
