@@ -80,28 +80,35 @@ fn where_the_time_went(summary: &View, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Causes and findings in one list, by the time that they cost.
+/// Causes and findings in one list. The causes keep their order, which puts first what leads to the others; a finding comes before those that
+/// cost less.
 fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<String> {
     let ns = |view: &View, row: &Row, id: &str| match view.value(row, id) {
         Some(Value::Ns(ns)) => *ns,
         _ => 0,
     };
-    // What only the program's end waited for explains no waits.
-    let of_cause = |row| match ns(causes, row, "wait_ns") {
-        0 => ns(causes, row, "path_ns"),
-        waits => waits,
-    };
-    let causes = causes.rows.iter().map(|row| (of_cause(row), true, causes, row));
-    let of_findings = findings.into_iter().flat_map(|view| view.rows.iter().map(move |row| (view, row)));
-    let of_findings = of_findings.map(|(view, row)| (ns(view, row, "cost_ns"), false, view, row));
-    let mut all: Vec<(u64, bool, &View, &Row)> = causes.chain(of_findings).collect();
-    all.sort_by_key(|(ns, ..)| std::cmp::Reverse(*ns));
-    let told = |(index, (_, is_cause, view, row)): (usize, &(u64, bool, &View, &Row))| match is_cause {
+    // What only the program's end, or somebody outside, waited for explains no waits.
+    let of_cause = |row| ["wait_ns", "path_ns", "served_ns"].into_iter().map(|id| ns(causes, row, id)).max();
+    let mut findings: Vec<(u64, &View, &Row)> = findings
+        .into_iter()
+        .flat_map(|view| view.rows.iter().map(move |row| (ns(view, row, "cost_ns"), view, row)))
+        .collect();
+    findings.sort_by_key(|(cost_ns, ..)| *cost_ns);
+    let mut all: Vec<(bool, &View, &Row)> = Vec::new();
+    for (at, row) in causes.rows.iter().enumerate() {
+        let largest = causes.rows[at..].iter().filter_map(of_cause).max().unwrap_or(0);
+        while let Some((_, view, finding)) = findings.pop_if(|(cost_ns, ..)| *cost_ns > largest) {
+            all.push((false, view, finding));
+        }
+        all.push((true, causes, row));
+    }
+    all.extend(findings.into_iter().rev().map(|(_, view, finding)| (false, view, finding)));
+    let told = |(index, (is_cause, view, row)): (usize, &(bool, &View, &Row))| match is_cause {
         true => cause(view, index + 1, row, style),
         false => card(view, index + 1, row, style),
     };
     let mut lines: Vec<String> = all.iter().take(SHOWN).enumerate().flat_map(told).collect();
-    let left_out = all.iter().skip(SHOWN).filter(|(_, is_cause, ..)| !is_cause).count();
+    let left_out = all.iter().skip(SHOWN).filter(|(is_cause, ..)| !is_cause).count();
     if left_out > 0 {
         lines.push(format!("… {left_out} more: dwell report findings"));
     }
@@ -144,6 +151,31 @@ mod tests {
         view.columns.push(dwell_view::Column { id: "explanation", ..view.columns[column].clone() });
         view.rows[0].values.push(Value::Rows(Box::default()));
         insta::assert_snapshot!(render(&view, 0, &Style::plain(80)));
+    }
+
+    #[test]
+    fn causes_keep_their_order_and_findings_come_before_what_costs_less() {
+        use dwell_view::Column;
+        let View { columns, .. } = summary();
+        let view = |ids: &[&'static str], rows: &[&[Value]]| View {
+            columns: ids.iter().map(|id| Column { id, ..columns[0].clone() }).collect(),
+            rows: rows.iter().map(|values| Row { depth: 0, values: values.to_vec() }).collect(),
+            ..View::default()
+        };
+        let text = |text: &str| Value::Text(text.into());
+        let rows: [&[Value]; 3] = [
+            &[text("Asked from outside."), Value::Ns(0), Value::Ns(900)],
+            &[text("Waited for."), Value::Ns(100), Value::None],
+            &[text("Waited for more."), Value::Ns(500), Value::None],
+        ];
+        let causes = view(&["cause", "wait_ns", "served_ns"], &rows);
+        let found: [&[Value]; 3] =
+            [&[text("Small"), Value::Ns(10)], &[text("Large"), Value::Ns(1000)], &[text("Middle"), Value::Ns(600)]];
+        let findings = view(&["title", "cost_ns"], &found);
+        let lines = largest_first(&causes, Some(&findings), &Style::plain(80)).join(" ");
+        let told = ["1. Large", "2. Asked", "3. Middle", "4. Waited for.", "5. Waited for more"];
+        let at: Vec<Option<usize>> = told.iter().map(|words| lines.find(words)).collect();
+        assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{lines}");
     }
 
     #[test]
