@@ -7,8 +7,8 @@ use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
-    AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, always_asked, asked_answers, asks,
-    is_within_machine,
+    AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, always_asked, asked_answers,
+    asks, is_response, is_within_machine,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -26,14 +26,23 @@ pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Ro
 /// What to do about answers that are waited for one at a time, or in a loop over so many connections.
 pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
-    if !asks(names.label(root.cause.label)) {
+    let label = names.label(root.cause.label);
+    let is_response = is_response(label);
+    if !asks(label) && !is_response {
         return None;
     }
-    if names.is_of_event_loop(root.cause.label) {
-        return Some(match always_asked(fold.trace, names, root.cause.role)? {
-            (endpoint, 1) => say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint),
-            (endpoint, many) => say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many)),
-        });
+    if names.is_of_event_loop(root.cause.label) || is_response {
+        let AlwaysAsked { endpoint, connections, answers } = always_asked(fold.trace, names, root.cause.role)?;
+        return match connections {
+            // Of goroutines that were looked at now and then only the connections tell how many answers came.
+            1 if is_response && answers < MANY => None,
+            1 if is_response => {
+                let mean = Word::Ns(root.wait_ns / answers);
+                Some(say!(ADVICE_ONE_AT_A_TIME, count = answers, mean = mean, threads = 0u64))
+            }
+            1 => Some(say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint)),
+            many => Some(say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many))),
+        };
     }
     let waited_for = (root.cause.role, root.cause.label);
     let answers @ AskedAnswers { count, threads, .. } =

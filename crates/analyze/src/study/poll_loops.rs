@@ -146,8 +146,8 @@ fn only_sleeps(trace: &Trace, thread: usize) -> bool {
         return false;
     };
     let sleeps = |row: &usize| object_type(trace, events.off_cpu_key(*row).object()) == ObjectType::Sleep;
-    let slept_ns: u64 =
-        events.off_cpu.of(thread).take(MOST_WAITS).filter(sleeps).map(|row| events.off_cpu.wait_ns(row)).sum();
+    let lengths = events.off_cpu.of(thread).take(MOST_WAITS).filter(sleeps).map(|row| events.off_cpu.wait_ns(row));
+    let slept_ns = lengths.fold(0, u64::saturating_add);
     slept_ns as f64 >= SLEEPS * life_ns as f64 && life_ns > 0
 }
 
@@ -185,8 +185,8 @@ fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> V
 /// The thread that was busy for most of a loop, of several for longest, and had done within its last sleep; and when.
 fn ender(trace: &Trace, of: &Sleeps) -> Option<(usize, u64)> {
     let events = trace.events();
-    let is_helper = |thread: usize| of.rows.iter().any(|row| events.off_cpu_key(*row).waker().get() == Some(thread));
-    let others = (0..trace.threads.tid.len()).filter(|thread| *thread != of.thread && !is_helper(*thread));
+    let helpers: BTreeSet<usize> = of.rows.iter().filter_map(|row| events.off_cpu_key(*row).waker().get()).collect();
+    let others = (0..trace.threads.tid.len()).filter(|thread| *thread != of.thread && !helpers.contains(thread));
     let done = others.filter_map(|thread| done(trace, thread, of).map(|(ns, time)| (ns, Reverse(thread), time)));
     let is_long = |(ns, ..): &(u64, Reverse<usize>, u64)| *ns as f64 >= BUSY * of.length_ns() as f64;
     done.filter(is_long).max().map(|(_, Reverse(thread), time)| (thread, time))
@@ -210,7 +210,8 @@ fn done(trace: &Trace, thread: usize, of: &Sleeps) -> Option<(u64, u64)> {
     };
     let lengths = waits(within.clone()).map(|row| rows.wait_ns(row));
     let (count, waited_ns) = lengths.fold((0u64, 0u64), |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
-    let stops = is_ended || stays.is_some_and(|row| rows.wait_ns(row) >= STOPS * (waited_ns / count.max(1)));
+    let stops =
+        is_ended || stays.is_some_and(|row| rows.wait_ns(row) >= STOPS.saturating_mul(waited_ns / count.max(1)));
     let began = of.from.max(threads.start_ns[thread]);
     let busy_ns = stopped.saturating_sub(began).saturating_sub(given_ns(trace, thread, (began, stopped))?);
     if stops && busy_ns as f64 >= BUSY * of.length_ns() as f64 {

@@ -96,7 +96,9 @@ use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
-pub use self::open_requests::{AskedEndpoint, LoopRequests, always_asked, takes_requests, waiting_requests};
+pub use self::open_requests::{
+    AlwaysAsked, AskedEndpoint, LoopRequests, always_asked, takes_requests, waiting_requests,
+};
 pub use self::places::{CodePlace, function_at, run_place, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;

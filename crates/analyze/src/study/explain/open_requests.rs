@@ -240,29 +240,41 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
 }
 
-/// An address that processes of a role ask over few connections, nearly all of which wait for an answer nearly all the time, and how many these
-/// are: a limit, if there is more to ask.
-pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<(String, u32)> {
+/// An address that processes ask nearly all the time over nearly all of their connections to it.
+pub struct AlwaysAsked {
+    /// The address, as `TCP 10.0.0.1:5432`.
+    pub endpoint: String,
+    /// The most connections at once.
+    pub connections: u32,
+    /// Answers that came, or parts of these.
+    pub answers: u64,
+}
+
+/// An address that processes of a role ask over few connections, nearly all of which wait for an answer nearly all the time: a limit, if there
+/// is more to ask.
+pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<AlwaysAsked> {
     let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
     let table = &trace.open_requests;
-    let mut of_endpoint: BTreeMap<(ProcessId, &str), (StepFunction, StepFunction)> = BTreeMap::new();
+    let mut of_endpoint: BTreeMap<(ProcessId, &str), (StepFunction, StepFunction, Exchanges)> = BTreeMap::new();
     for row in
         (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row] && processes.contains(&table.process[*row]))
     {
-        let (open, made) = of_endpoint.entry((table.process[row], &table.endpoint[row])).or_default();
+        let (open, made, exchanges) = of_endpoint.entry((table.process[row], &table.endpoint[row])).or_default();
+        exchanges.add(table.requests[row], table.answers[row]);
         open.0.push((table.time_ns[row], table.open[row]));
         made.0.push((table.time_ns[row], table.connections[row]));
     }
     let elapsed_ns = trace.elapsed_ns();
-    let limit = |((_, endpoint), (open, made)): ((ProcessId, &str), (StepFunction, StepFunction))| {
-        let spans = open.spans(elapsed_ns);
-        let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
-        let connections = made.most(&spans);
-        let is_full = (1..=MANY).contains(&connections)
-            && asked_ns as f64 >= MOSTLY * elapsed_ns as f64
-            && open.mean(&spans) >= NEARLY_ALL * f64::from(connections);
-        is_full.then(|| (endpoint.to_owned(), connections))
-    };
+    let limit =
+        |((_, endpoint), (open, made, exchanges)): ((ProcessId, &str), (StepFunction, StepFunction, Exchanges))| {
+            let spans = open.spans(elapsed_ns);
+            let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+            let connections = made.most(&spans);
+            let is_full = (1..=MANY).contains(&connections)
+                && asked_ns as f64 >= MOSTLY * elapsed_ns as f64
+                && open.mean(&spans) >= NEARLY_ALL * f64::from(connections);
+            is_full.then(|| AlwaysAsked { endpoint: endpoint.to_owned(), connections, answers: exchanges.least() })
+        };
     of_endpoint.into_iter().find_map(limit)
 }
 

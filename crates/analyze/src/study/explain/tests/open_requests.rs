@@ -139,7 +139,7 @@ fn a_client_whose_connections_are_always_asked_has_a_limit() {
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
         let explanation = explain(&fold);
-        always_asked(&trace, &explanation.names, explanation.names.role_of(0))
+        always_asked(&trace, &explanation.names, explanation.names.role_of(0)).map(|it| (it.endpoint, it.connections))
     };
     assert_eq!(limit(2, 2), Some(("TCP 10.0.0.1:80".to_owned(), 2)));
     assert_eq!(limit(1, 1), Some(("TCP 10.0.0.1:80".to_owned(), 1)));
