@@ -104,7 +104,10 @@ fn is_at_work(evidence: &Evidence<'_, '_>, process: ProcessId, ns: u64) -> bool 
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let call = events.key(key).syscall();
             let sends = call >= 0 && SENDS.contains(&Syscall::name_of(call).as_str());
-            sending_ns = sending_ns.saturating_add(if sends { times.wait_ns } else { 0 });
+            if sends {
+                let until = times.start_ns.saturating_add(times.wait_ns);
+                sending_ns = sending_ns.saturating_add(fold.windows.overlap_ns(times.start_ns, until));
+            }
         });
     }
     evidence.share(running_ns) >= BUSY || sending_ns as f64 >= BLOCKED * ns as f64

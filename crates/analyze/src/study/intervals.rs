@@ -61,6 +61,11 @@ pub fn union_ns(spans: Vec<(u64, u64)>) -> u64 {
     union(spans).iter().map(|(from, to)| to - from).sum()
 }
 
+/// How long spans are together, ns; those that overlap count twice.
+pub fn length_ns(spans: &[(u64, u64)]) -> u64 {
+    spans.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
+}
+
 /// The same times in order, each once: no two overlap or touch.
 pub fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     spans.retain(|(from, to)| from < to);

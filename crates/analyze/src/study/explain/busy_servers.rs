@@ -4,6 +4,7 @@
 use dwell_store::Trace;
 
 use crate::study::explain::open_requests::{WaitingRequests, waiting_requests};
+use crate::study::intervals::length_ns;
 use crate::study::step_function::overlap_ns;
 
 /// Requests that wait at once, on average, and for how long each does at least, ns: one that is answered sooner does not wait for the others.
@@ -37,10 +38,6 @@ fn ran_ns(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> u64 {
         off_ns = off_ns.saturating_add(overlap_ns(spans, (times.start_ns, end)));
     });
     overlap_ns(spans, (threads.start_ns[thread], threads.end_ns[thread])).saturating_sub(off_ns)
-}
-
-fn length_ns(spans: &[(u64, u64)]) -> u64 {
-    spans.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::study::explain::names::Names;
 use crate::study::explain::sends::share_after_timers;
 use crate::study::explain::terms::{RoleId, is_internal, is_of_event_loop};
 use crate::study::explain::wait_ends::waited_for;
+use crate::study::intervals::length_ns;
 use crate::study::step_function::{StepFunction, overlap_ns};
 
 /// Part of a process's time in which requests must wait for their answers, and of that in which its loops must wait meanwhile.
@@ -141,7 +142,7 @@ impl KeptLoops {
         // Where goroutines stand for threads, they have waits of their own.
         let has_fibers = (0..trace.fiber_threads).any(|thread| of_process(&thread));
         let life_ns = all.iter().map(|thread| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread])).max();
-        let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+        let asked_ns = length_ns(&spans);
         if has_fibers || (asked_ns as f64) < OFTEN * life_ns.unwrap_or(u64::MAX) as f64 {
             return;
         }
@@ -268,7 +269,7 @@ pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Optio
     let limit =
         |((_, endpoint), (open, made, exchanges)): ((ProcessId, &str), (StepFunction, StepFunction, Exchanges))| {
             let spans = open.spans(elapsed_ns);
-            let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+            let asked_ns = length_ns(&spans);
             let connections = made.most(&spans);
             let is_full = (1..=MANY).contains(&connections)
                 && asked_ns as f64 >= MOSTLY * elapsed_ns as f64
@@ -301,7 +302,7 @@ pub fn waiting_requests(trace: &Trace) -> Vec<WaitingRequests> {
         let asked = StepFunction::sum(of.incoming.values());
         let (spans, answered) = (asked.spans(trace.elapsed_ns()), of.exchanges.least());
         let mean = asked.mean(&spans);
-        let asked_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
+        let asked_ns = length_ns(&spans);
         let each_ns = (mean * asked_ns as f64 / answered.max(1) as f64) as u64;
         (answered > 0).then_some(WaitingRequests { process, spans, asked: mean, each_ns })
     };

@@ -12,7 +12,7 @@ use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
 use crate::study::explain::sleeps::is_look_for_lock;
 use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
-use crate::study::intervals::union;
+use crate::study::intervals::{length_ns, union};
 
 /// Sleeps from which on a thread polls whether it may go on, and how long they are at most on average, ns.
 const POLLS: usize = 5;
@@ -86,8 +86,4 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
         polls.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| of.given = given - of.given);
     }
     (sleeps, polls)
-}
-
-fn length_ns(spans: &[(u64, u64)]) -> u64 {
-    spans.iter().fold(0, |sum, (from, to)| sum.saturating_add(to.saturating_sub(*from)))
 }
