@@ -124,6 +124,7 @@ test:
 check: web/node_modules
 	$(MAKE) --no-print-directory lint
 	PROPTEST_CASES=16 scripts/test-changed.sh
+	cargo test --quiet -p dwell-wire --lib
 	cargo test --quiet -p dwell-capture --lib hook_instructions
 	cargo test --quiet -p dwell-analyze --test page_texts
 	cargo test --quiet -p dwell-server --lib page_types
