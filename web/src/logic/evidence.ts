@@ -55,6 +55,13 @@ const CHURN: Case = {
   },
 };
 
+/** CPU time of one function that did no work. */
+const BURNT: Case = {
+  evidence: () => [{ kind: 'cpu-share' }],
+  show: (state, finding) =>
+    only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
+};
+
 const CASES: Record<string, Case> = {
   'outliers-cpu-taken': OUTLIERS,
   'outliers-interrupted': OUTLIERS,
@@ -96,11 +103,8 @@ const CASES: Record<string, Case> = {
       return from == null || to == null ? thread : filterInRange(thread, { from, to });
     },
   },
-  spinning: {
-    evidence: () => [{ kind: 'cpu-share' }],
-    show: (state, finding) =>
-      only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
-  },
+  spinning: BURNT,
+  'lock-traffic': BURNT,
   'single-threaded-phase': {
     evidence: concurrency,
     show: (state, { from_ns: from, to_ns: to }) => {

@@ -123,6 +123,7 @@ findings! {
     wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;
     runtime::SPINNING => runtime::spinning;
+    runtime::LOCK_TRAFFIC => runtime::lock_traffic;
     runtime::THREAD_CHURN => runtime::thread_churn;
     runtime::PROCESS_CHURN => runtime::process_churn;
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, Reason, StackId, ThreadId};
-use dwell_view::{Sentence, Word};
+use dwell_view::{Sentence, SentenceDef, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
+use crate::measure::weights::Weights;
 use crate::question::query::Query;
-use crate::sentences::say;
+use crate::sentences::{def, say};
 
 /// CPU time burnt while waiting.
 pub const SPINNING: FindingDef = FindingDef {
@@ -32,35 +33,75 @@ pub const SPINNING: FindingDef = FindingDef {
 const SPIN_SHARE: f64 = 0.1;
 
 pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let (spin_ns, cpu_ns) = (evidence.whole.spin_ns(), evidence.whole.cpu_ns());
-    if spin_ns == 0 || (spin_ns as f64) < SPIN_SHARE * cpu_ns as f64 {
+    let spin_ns = evidence.whole.spin_ns();
+    if spin_ns == 0 || (spin_ns as f64) < SPIN_SHARE * evidence.whole.cpu_ns() as f64 {
         return Vec::new();
     }
+    let shown = Claim::is("summary", evidence.fold.query, "spin_ns", spin_ns);
+    vec![without_work(evidence, (spin_ns, shown), &def::SPINNING, Weights::spin_ns)]
+}
+
+/// CPU time that goes into taking locks.
+pub const LOCK_TRAFFIC: FindingDef = FindingDef {
+    id: "lock-traffic",
+    title: "Lock traffic",
+    help: "Threads take and release locks so often that this alone takes much of their CPU time. Each time, the lock's cache line \
+           moves from CPU to CPU, though hardly anybody waits for it. Concluded from samples in functions that take or release locks.",
+    advice: "Take the lock less often: do more each time (a batch), give each thread its own part and add up at the end, or read \
+             what seldom changes through a copy of the thread or an atomic pointer. A read-write lock helps nothing here: its \
+             readers write to it, too.",
+    japanese_title: "ロックの過剰な取得",
+    japanese_advice: "ロックを取る回数を減らしてください。1 回にまとめて処理する、スレッドごとに持って最後に合計する、\
+                      めったに変わらないデータはスレッドごとのコピーやアトミックなポインターで読む、など。リーダー・ライター・ロックの読み手もロックに書き込むため、ここでは役に立ちません。",
+};
+
+/// Part of the CPU time from which it matters …
+const LOCK_TRAFFIC_SHARE: f64 = 0.25;
+/// … and of the elapsed time.
+const LOCK_TRAFFIC_ELAPSED: f64 = 0.1;
+
+pub fn lock_traffic(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let locking_ns = evidence.whole.locking_ns();
+    let is_much = locking_ns as f64 >= LOCK_TRAFFIC_SHARE * evidence.whole.cpu_ns() as f64
+        && locking_ns as f64 >= LOCK_TRAFFIC_ELAPSED * evidence.elapsed_ns as f64;
+    if locking_ns == 0 || !is_much {
+        return Vec::new();
+    }
+    let at_least = Claim::at_least("summary", evidence.fold.query, "overhead_ns", locking_ns);
+    vec![without_work(evidence, (locking_ns, at_least), &def::LOCK_TRAFFIC, Weights::locking_ns)]
+}
+
+/// The finding that so many ns of CPU time did no work, and where they are shown; `ns_of` has those of a site.
+fn without_work(
+    evidence: &Evidence<'_, '_>,
+    (ns, shown): (u64, Claim),
+    sentence: &'static SentenceDef,
+    ns_of: impl Fn(&Weights) -> u64,
+) -> Finding {
     let fold = evidence.fold;
+    let cpu_ns = evidence.whole.cpu_ns();
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
     for (_, site, weights) in fold.selected() {
-        *places.entry(fold.stacks.shown(site.key.stack)).or_default() += weights.spin_ns();
+        *places.entry(fold.stacks.shown(site.key.stack)).or_default() += ns_of(&weights);
     }
     let stack = heaviest(&places);
     let function = fold.stacks.function_name(fold.stacks.function(stack));
-    let text = say!(
-        SPINNING,
-        spin = Word::Ns(spin_ns),
-        share = Word::part(spin_ns, cpu_ns),
-        part = Word::part(places.get(&stack).copied().unwrap_or(0), spin_ns),
-        function = function,
-        place = fold.stacks.place(stack),
-    );
-    let claims =
-        vec![Claim::is("summary", fold.query, "spin_ns", spin_ns), Claim::is("summary", fold.query, "cpu_ns", cpu_ns)];
-    vec![Finding {
+    let values = vec![
+        ("spent", Word::Ns(ns)),
+        ("share", Word::part(ns, cpu_ns)),
+        ("part", Word::part(places.get(&stack).copied().unwrap_or(0), ns)),
+        ("function", function.into()),
+        ("place", fold.stacks.place(stack).into()),
+    ];
+    let claims = vec![shown, Claim::is("summary", fold.query, "cpu_ns", cpu_ns)];
+    Finding {
         subject: function.into(),
-        evidence: text.into(),
+        evidence: Sentence::new(sentence, values).into(),
         stack,
-        cost_ns: spin_ns,
+        cost_ns: ns,
         claims,
         ..Finding::default()
-    }]
+    }
 }
 
 /// Many threads that hardly live.

@@ -167,6 +167,20 @@ fn spinning_in_a_spin_lock() {
 }
 
 #[test]
+fn taking_locks_that_hardly_anybody_waits_for() {
+    let mut trace = repeated(&[("a", "1111####"), ("b", "22222222")], 10);
+    let frame = trace.frames.function.iter().position(|name| name == "f2").unwrap();
+    trace.frames.function[frame] = "pthread_rwlock_rdlock".into();
+    let finding = the("lock-traffic", &trace);
+    assert_eq!(finding.subject, "pthread_rwlock_rdlock");
+    assert!(finding.evidence.to_string().contains("80.0 ms of CPU time (50.0 %)"), "{}", finding.evidence);
+    let mut little = repeated(&[("a", "1111####"), ("b", "2###1111")], 10);
+    let frame = little.frames.function.iter().position(|name| name == "f2").unwrap();
+    little.frames.function[frame] = "pthread_rwlock_rdlock".into();
+    assert_eq!(ids(&little), Vec::<&str>::new());
+}
+
+#[test]
 fn threads_that_hardly_live() {
     let mut lines = vec![("main", "#".repeat(400).chars().collect::<Vec<_>>())];
     for index in 0..150 {

@@ -2,6 +2,7 @@
 
 use dwell_view::ByClass;
 
+use crate::measure::cpu_kind::OverheadKind;
 use crate::measure::utilization::{add, total};
 
 /// What is summed over the events of one group. All times in ns.
@@ -57,6 +58,11 @@ impl Weights {
     /// Overhead time.
     pub fn overhead_ns(&self) -> u64 {
         total(&self.overheads)
+    }
+
+    /// Overhead time in functions that take or release locks.
+    pub fn locking_ns(&self) -> u64 {
+        self.overhead[OverheadKind::Atomics as usize]
     }
 
     /// Wait time.

@@ -112,6 +112,7 @@ pub fn advice(
         }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
+            None if root.is_for_outside() => say!(ADVICE_TIMED_OUT_FOR_OUTSIDE),
             None if root.is_of_the_end() => say!(ADVICE_END_TIMED_OUT),
             None => say!(ADVICE_TIMED_OUT),
         },

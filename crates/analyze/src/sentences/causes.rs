@@ -88,6 +88,8 @@ sentence_table! {
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
+    CAUSE_TIMED_OUT_FOR_OUTSIDE = "cause-timed-out-for-outside", "{who} waited in vain for {label} in {place}, for {served} until its time-outs, though others ask it from outside the recording: they waited meanwhile.",
+        "{who} は、記録の外から要求を受けているのに、{place} で {label} をタイムアウトまで {served} の間むなしく待ちました。要求した側はその間待っていました。";
     CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
         "{who} は、記録の外から要求を受けているのに、{place} を {served} の間実行していました。要求した側はその間待っていました。";
     CAUSE_SLEPT_FOR_ASKED = "cause-slept-for-asked", "{who} slept in {place} for {served}, and {asker} waited for it: whoever asks that one from outside the recording waits, too.",
@@ -239,6 +241,8 @@ sentence_table! {
         "タイムアウトまで何も返りませんでした。データグラムで問い合わせた相手 (ネームサーバーや時刻サーバー) が応答していません。理由を調べ、先に別の相手に問い合わせるか、待つ時間を短くして結果を保持してください。";
     ADVICE_END_TIMED_OUT = "advice-end-timed-out", "Nobody ended the wait before its time-out: wake the thread when there is something to do, or let it wait for less.",
         "タイムアウトまで誰も待機を終わらせませんでした。必要なときにスレッドを起こすか、タイムアウトを短くしてください。";
+    ADVICE_TIMED_OUT_FOR_OUTSIDE = "advice-timed-out-for-outside", "What it waited for did not come. If it takes something from a pool: look for a path that does not give back what it took (an error, an early return), and give it back in a `finally`, a `with` or a destructor; else find out who was to answer.",
+        "待っていたものは来ませんでした。プールから取る場合は、取ったものを返さない経路 (エラーや途中での終了) を探し、必ず返すようにしてください。そうでなければ、誰が応えるはずだったかを調べてください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",

@@ -90,8 +90,11 @@ sentence_table! {
         "{times} times {threads} threads were woken together from {name}; {share} of them waited again at once.",
         "{name} から平均 {threads} 個のスレッドが {times} 回同時に起床し、そのうち {share} はすぐにまた待機しました。";
     SPINNING = "spinning",
-        "{spin} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.",
-        "CPU 時間のうち {spin} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。";
+        "{spent} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.",
+        "CPU 時間のうち {spent} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。";
+    LOCK_TRAFFIC = "lock-traffic",
+        "{spent} of CPU time ({share}) went into taking and releasing locks, {part} of it in {function} called from {place}.",
+        "CPU 時間のうち {spent} ({share}) がロックの取得と解放に費やされました。その {part} は {place} から呼び出された {function} です。";
     THREAD_CHURN = "thread-churn",
         "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
         "{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";

@@ -182,6 +182,7 @@ const PATTERNS: &[Pattern] = &[
     // Go.
     spin(SpinKind::Imbalance, &["runtime.findRunnable", "runtime.findrunnable", "runtime.stealWork"]),
     spin(SpinKind::Lock, &["runtime.procyield*", "runtime.osyield*", "runtime.lock2", "sync.runtime_doSpin"]),
+    overhead(OverheadKind::Atomics, &["sync.(*Mutex).*", "sync.(*RWMutex).*", "internal/sync.(*Mutex).*"]),
     overhead(OverheadKind::Creation, &["runtime.newproc*", "runtime.malg", "runtime.newm*"]),
     overhead(
         OverheadKind::Scheduling,

@@ -1,13 +1,14 @@
 //! What the program's end waited for, though nobody else was delayed by it.
 
-use dwell_model::{ObjectType, Outcome, ThreadId, WakerKind};
-use dwell_store::Trace;
+use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
+use dwell_store::tables::OpenRequestRow;
+use dwell_store::{Rival, Trace};
 use dwell_view::Value;
 
 use super::{column, of};
 use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::{text, trace};
+use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// The waits of a thread end by their time-outs.
 fn with_time_outs(picture: &str, thread: &str) -> Trace {
@@ -172,4 +173,54 @@ fn what_others_did_is_told_beside_waits_that_nobody_was_seen_to_end() {
     ";
     let told = first_cause(&asks_outside(stages, "Select in main.take", ObjectType::Channel));
     assert!(told.contains("its end waited for that") && told.contains("Meanwhile encrypt ran"), "{told}");
+}
+
+#[test]
+fn what_it_ran_is_told_where_other_programs_took_most_of_the_time() {
+    let told = |picture: &str| {
+        let mut trace = trace(picture);
+        trace.manifest.cpus.usable = 1;
+        trace.manifest.taken.rivals = vec![Rival { name: "stress".into(), ns: 100 * CELL }];
+        text(&of(Report::Explain, &trace, &Query::default()))
+    };
+    let beside = told("main: 1---1---1---1---1---");
+    assert!(beside.contains("main ran f1 (app.c:11) for 5.00 ms of the program's 20.0 ms"), "{beside}");
+    let many = told("main: 1---2---3---4---5---");
+    assert!(!many.contains("its end waited for that"), "{many}");
+}
+
+/// A server that makes a thread for each connection: what these wait for never comes.
+#[test]
+fn requests_that_wait_in_vain_are_told() {
+    let picture = "
+        main    : eee#eeeeeeeeeeeee
+        handler :    1cccccc#
+        handler :    1cccccc#
+    ";
+    let told = |answers: u32| {
+        let mut trace = with_time_outs(picture, "handler");
+        for thread in 1..trace.threads.name.len() {
+            trace.threads.parent[thread] = ThreadId::new(0);
+        }
+        let listening = trace.objects.name.iter().position(|name| name == "e").unwrap();
+        trace.objects.name[listening] = "TCP listen 127.0.0.1:80".into();
+        trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
+        trace.off_cpu.waker.iter_mut().for_each(|waker| *waker = ThreadId::NONE);
+        for look in 0..4 {
+            trace.open_requests.push(OpenRequestRow {
+                time_ns: look * CELL,
+                process: ProcessId::new(0),
+                is_incoming: true,
+                endpoint: "TCP :80".into(),
+                connections: 2,
+                open: 2,
+                requests: answers,
+                answers,
+            });
+        }
+        trace.tables_changed();
+        text(&of(Report::Explain, &trace, &Query::default()))
+    };
+    assert!(told(4).contains("handler waited in vain for"), "{}", told(4));
+    assert!(!told(0).contains("in vain"), "nobody is known to ask: {}", told(0));
 }

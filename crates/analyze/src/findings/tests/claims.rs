@@ -40,10 +40,12 @@ fn claims_hold_under_filters_and_ranges() {
     let mut spinning = repeated(&CONVOY_LINES, 3);
     let frame = spinning.frames.function.iter().position(|name| name == "f1").unwrap();
     spinning.frames.function[frame] = "pthread_spin_lock".into();
+    let mut locking = spinning.clone();
+    locking.frames.function[frame] = "pthread_mutex_lock".into();
     let mut hasty = repeated(&[("a", "##mm"), ("b", "mm##")], 400);
     faster(&mut hasty, 100);
     let mut checked = 0;
-    for trace in [&spinning, &hasty] {
+    for trace in [&spinning, &locking, &hasty] {
         let elapsed = trace.elapsed_ns();
         for from in (0..8).map(|part| part * elapsed / 8 + part * 313) {
             for to in [from + elapsed / 3, elapsed] {

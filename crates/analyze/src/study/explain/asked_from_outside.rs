@@ -16,7 +16,7 @@ const STREAM: u32 = 4;
 /// Waits for questions that make a role one that is asked.
 const USUAL: u64 = 5;
 
-/// Requests that a process must have answered, for its only thread to be one that is asked.
+/// Requests that a process must have answered, for its only thread or those of its connections to be asked.
 const ANSWERED: u64 = 8;
 
 /// See the module.
@@ -30,6 +30,8 @@ pub struct AskedFromOutside {
     workers: HashSet<RoleId>,
     /// Threads that sleep again and again within one request: they write in between, as to whoever listens to a stream.
     streaming: HashSet<usize>,
+    /// Threads of roles that have one for each connection, in processes that answer requests.
+    connection_threads: HashSet<usize>,
 }
 
 impl AskedFromOutside {
@@ -66,12 +68,28 @@ impl AskedFromOutside {
             };
             Some(role_of(worker))
         });
+        let answered = answered_requests(trace);
+        let answers = |process: &ProcessId| answered.get(process).is_some_and(|requests| *requests >= ANSWERED);
+        let mut connection_threads = HashSet::new();
+        for thread in trace.fiber_threads..trace.threads.tid.len() {
+            let process = trace.threads.process[thread];
+            if answers(&process) && has_one_per_connection(role_of(thread)) {
+                connection_threads.insert(thread);
+                asked.insert(role_of(thread));
+                processes.insert(process);
+            }
+        }
         // The only thread of a connection keeps nobody else.
         let roles: HashSet<RoleId> =
             asked.union(&workers).copied().filter(|role| has_one_per_connection(*role)).collect();
         let streams = |thread: &usize| roles.contains(&role_of(*thread)) && streams(trace, *thread);
         let streaming = (0..trace.threads.tid.len()).filter(streams).collect();
-        Self { asked, processes, workers, streaming }
+        Self { asked, processes, workers, streaming, connection_threads }
+    }
+
+    /// Whether the thread does nothing but answer the requests of one connection.
+    pub fn has_connection(&self, thread: usize) -> bool {
+        self.connection_threads.contains(&thread) && !self.streaming.contains(&thread)
     }
 
     /// Whether a thread of the role and the process is asked from outside, or works for those that are, and does one thing after the

@@ -236,13 +236,17 @@ impl<'n, 't> Classes<'n, 't> {
         parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
     }
 
-    /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask.
+    /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask, or waits in
+    /// vain of one that does nothing but answer a connection.
     pub fn keeps_outside(&self, thread: usize, key: u32) -> bool {
         let key = self.trace.events().key(key);
         if is_for_child(self.trace, &key) {
             return self.waiting_parents.contains(&thread) || self.serves_outside(thread);
         }
-        object_type(self.trace, key.object()) == ObjectType::Sleep && self.serves_outside(thread)
+        let kind = object_type(self.trace, key.object());
+        let in_vain = parks_threads(kind) && Outcome::from_code(key.outcome()) == Outcome::TimedOut;
+        (kind == ObjectType::Sleep && self.serves_outside(thread))
+            || (in_vain && self.asked_from_outside.has_connection(thread))
     }
 
     fn was_there(&self, key: &EventKey) -> bool {

@@ -6,13 +6,13 @@ use crate::study::explain::terms::listens;
 
 /// Part of the threads whose birth has to tell it.
 const MOST: f64 = 0.5;
-/// How soon after it woke a thread makes another one for what came, ns.
+/// How soon after it woke a thread makes others for what came, ns.
 const SOON_NS: u64 = 50_000_000;
 
-/// Whether most of these threads were made by one that had just waited for connections.
+/// Whether most of these threads, of those whose birth was seen, were made by one that had waited for connections shortly before.
 pub fn are_made_for_connections(trace: &Trace, threads: impl Iterator<Item = usize>) -> bool {
     let (mut all, mut made) = (0u32, 0u32);
-    for thread in threads {
+    for thread in threads.filter(|thread| trace.threads.parent[*thread].is_some()) {
         all += 1;
         made += u32::from(is_made_for_connection(trace, thread));
     }
@@ -26,9 +26,12 @@ fn is_made_for_connection(trace: &Trace, thread: usize) -> bool {
     let all = rows.of(parent);
     let begun_before = rows.partition_point(all.clone(), |start| start <= born);
     let before = (all.start..begun_before).rev().skip_while(|row| rows.end_ns(*row) > born);
-    let last = before.take_while(|row| born - rows.end_ns(*row) <= SOON_NS).find(|row| rows.wait_ns(*row) > 0);
-    let name = last.and_then(|row| trace.objects.name.get(events.off_cpu_key(row).object().get()?));
-    name.is_some_and(|name| listens(name))
+    // Of several that came at once it makes one thread after the other, and may wait in between for each to start.
+    let mut soon = before.take_while(|row| born - rows.end_ns(*row) <= SOON_NS).filter(|row| rows.wait_ns(*row) > 0);
+    soon.any(|row| {
+        let object = events.off_cpu_key(row).object().get();
+        object.and_then(|object| trace.objects.name.get(object)).is_some_and(|name| listens(name))
+    })
 }
 
 #[cfg(test)]

@@ -330,8 +330,10 @@ fn causes<'t>(
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
 fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+    let own_ns =
+        path_ns.saturating_sub(causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum());
     for root in causes.iter_mut() {
-        root.ran_mostly = path_ns > 0 && root.ran_for_most_of(path_ns);
+        root.ran_mostly = own_ns > 0 && root.ran_for_most_of(own_ns);
         if root.ran_mostly {
             root.chains.clear(); // of waits that it hardly explains
         }

@@ -17,7 +17,7 @@ use crate::study::intervals::union_ns;
 const MUCH_LONGER: u64 = 10;
 /// And so many times longer than others of the program did those outside.
 const LONGER_OUTSIDE: u64 = 3;
-/// Part of the path from which a place where the program ran is most of it.
+/// Part of the path from which a place where the program ran is most of what it did there.
 const MOSTLY: f64 = 0.5;
 /// Where the first thread of a Java program waits for the thread that runs it.
 const JAVA_LAUNCHER: &str = "CallJavaMainInNewThread";
@@ -49,7 +49,7 @@ pub struct RootCause {
     pub meanwhile: Option<Meanwhile>,
     /// Whether the program's end waited for an answer there.
     pub is_awaited: bool,
-    /// Whether it ran there for most of the path that determined the elapsed time, and hardly anybody waited for that.
+    /// Whether it ran there for a large part of the path that determined the elapsed time, and hardly anybody waited for that.
     pub ran_mostly: bool,
 }
 
@@ -64,10 +64,16 @@ impl RootCause {
         self.wait_ns == 0 || self.cause.no_work || hardly || self.ran_mostly
     }
 
-    /// Whether `path_ns`, the path that determined the elapsed time, is mostly what it ran, and is much longer than waits for it.
-    pub fn ran_for_most_of(&self, path_ns: u64) -> bool {
+    /// Whether it is that threads were ready while other programs had the CPUs.
+    pub fn is_behind_others(&self) -> bool {
+        self.cause.kind == CauseKind::RunQueue && self.cause.behind == NOTHING
+    }
+
+    /// Whether what it ran is a large part of `own_ns`, the path that determined the elapsed time without what other programs took of
+    /// it, and much longer than waits for it.
+    pub fn ran_for_most_of(&self, own_ns: u64) -> bool {
         self.cause.kind == CauseKind::Ran
-            && self.path_ns as f64 >= MOSTLY * path_ns as f64
+            && self.path_ns as f64 >= MOSTLY * own_ns as f64
             && self.wait_ns < self.path_ns / MUCH_LONGER
     }
 
@@ -78,7 +84,7 @@ impl RootCause {
 
     /// How long others outside waited for it, ns, where nobody who is recorded did.
     pub fn for_outside_ns(&self) -> u64 {
-        let does = matches!(self.cause.kind, CauseKind::Slept | CauseKind::Ran);
+        let does = matches!(self.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Ran);
         if does && self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
     }
 
