@@ -62,6 +62,10 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             start_ns: 0,
             end_ns,
             kernel_cpu_ns: 0,
+            read_calls: 0,
+            read_bytes: 0,
+            write_calls: 0,
+            write_bytes: 0,
             exited: false,
             ignored: false,
         });

@@ -107,6 +107,10 @@ impl Program {
                 start_ns: 0,
                 end_ns: elapsed_ns,
                 kernel_cpu_ns: 0,
+                read_calls: 0,
+                read_bytes: 0,
+                write_calls: 0,
+                write_bytes: 0,
                 exited: false,
                 ignored: false,
             });

@@ -123,6 +123,10 @@ fn lives(trace: &mut Trace) {
             start_ns: 0,
             end_ns: 4 * MS,
             kernel_cpu_ns: 0,
+            read_calls: 0,
+            read_bytes: 0,
+            write_calls: 0,
+            write_bytes: 0,
             exited: false,
             ignored: false,
         };

@@ -33,6 +33,10 @@ tables! {
         start_ns: u64, "Its creation, or the start of the collection.";
         end_ns: u64, "When it left the CPU for the last time, or the end of the collection.";
         kernel_cpu_ns: u64, "The kernel's own account of its running time in the collection; 0 when unknown.";
+        read_calls: u64, "Calls by which it read from files, pipes and sockets (read and its kin, not recv), by the kernel's account; 0 where that is not known.";
+        read_bytes: u64, "What these read.";
+        write_calls: u64, "Calls by which it wrote, likewise.";
+        write_bytes: u64, "What these wrote.";
         exited: bool, "Whether it ended during the collection.";
         ignored: bool, "Whether the program asked that it be left out of analyses (__itt_thread_ignore).";
     }

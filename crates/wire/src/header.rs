@@ -68,6 +68,8 @@ enums! {
         EVENT_COUNTS = 26,
         /// A thread hit a probe with values.
         PROBE_HIT = 27,
+        /// What a thread has read and written so far.
+        THREAD_IO = 28,
         /// A file mapped into a process. This and all that follow are written by the collector's user side only.
         MAP = 32,
         /// A process's command line.

@@ -62,6 +62,20 @@ records! {
         /// The kernel's own account (sum_exec_runtime) of its running time since its [`ThreadNewRecord`].
         cpu_ns: u64,
     }
+    /// What a thread has read and written so far, by the kernel's account (`task_struct.ioac`): calls of read, write and their kin on files,
+    /// pipes and sockets. Written when a thread that runs already is taken in, when a thread ends, and at the end of the collection.
+    ThreadIoRecord = record_thread_io, 48 {
+        /// `tid`: the thread.
+        h: RecordHeader,
+        /// Calls that read.
+        read_calls: u64,
+        /// What they read.
+        read_bytes: u64,
+        /// Calls that write.
+        write_calls: u64,
+        /// What they wrote.
+        write_bytes: u64,
+    }
     /// A thread is recorded no more: its process runs a program that the user of Dwell may not look at. For the
     /// collector, never in a spool.
     ThreadLeftRecord = record_thread_left, 40 {

@@ -62,6 +62,12 @@ const BURNT: Case = {
     only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
 };
 
+/** Where a process makes its calls: from where they were sampled. */
+const CALLS: Case = {
+  evidence: () => [{ kind: 'cpu-share' }],
+  show: (state, finding) => only({ ...state, tab: 'bottom-up' }, 'process', named(finding)),
+};
+
 const CASES: Record<string, Case> = {
   'outliers-cpu-taken': OUTLIERS,
   'outliers-interrupted': OUTLIERS,
@@ -83,7 +89,8 @@ const CASES: Record<string, Case> = {
   'chatty-protocol': SOCKET,
   'slow-connect': SOCKET,
   'head-of-line-blocking': SOCKET,
-  'small-reads': SOCKET,
+  'small-reads': CALLS,
+  'small-writes': CALLS,
   'accept-bottleneck': SOCKET,
   'slow-reader': {
     // No thread waits for the reader: the loop waits for whatever comes.

@@ -16,6 +16,7 @@ mod queues;
 mod runtime;
 mod send_queues;
 mod single_threaded;
+mod small_calls;
 mod small_reads;
 mod sockets;
 #[cfg(test)]
@@ -108,6 +109,7 @@ findings! {
     queues::ACCEPT_BOTTLENECK => queues::accept_bottleneck;
     queues::HEAD_OF_LINE_BLOCKING => queues::head_of_line_blocking;
     small_reads::SMALL_READS => small_reads::small_reads;
+    small_calls::SMALL_WRITES => small_calls::small_writes;
     outliers::OUTLIERS_CPU_TAKEN => outliers::cpu_taken;
     outliers::OUTLIERS_INTERRUPTED => outliers::interrupted;
     outliers::OUTLIERS_MEMORY => outliers::memory;

@@ -1,14 +1,14 @@
 //! Many calls that receive little, each of which the kernel has to be entered for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_view::Word;
 
-use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
+use crate::findings::small_calls::{READS, is_in_call, small_calls, time_in_calls};
 use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::socket_groups::name;
@@ -18,12 +18,13 @@ pub const SMALL_READS: FindingDef = FindingDef {
     id: "small-reads",
     title: "Small reads",
     help: "Calls receive a few bytes each and leave more received data behind: a length, then a message, or a byte at \
-           a time. Each costs a system call. The cost is the sampled running time within receiving calls, in \
-           proportion to the avoidable ones.",
-    advice: "Receive into a large buffer (some kilobytes or more; a buffered reader) and take the messages from it.",
-    japanese_title: "小さな受信",
-    japanese_advice: "大きなバッファーに受信し (数 KB 以上、バッファー付きの読み取り)、\
-                      その中からメッセージを取り出してください。",
+           a time; or they read a few bytes of a file or pipe each. Each costs a system call. The cost is the sampled running \
+           time within these calls, of those that receive in proportion to the avoidable ones.",
+    advice: "Read into a large buffer (some kilobytes or more; a buffered reader) and take the pieces from it. A shell reads what \
+             comes through a pipe byte by byte: let one program (awk, sed) go through it.",
+    japanese_title: "小さな読み取り",
+    japanese_advice: "大きなバッファーに読み取り (数 KB 以上、バッファー付きの読み取り)、その中から取り出してください。\
+                      シェルはパイプから 1 バイトずつ読みます。1 つのプログラムに全体を処理させてください。",
 };
 
 /// Calls that left something behind from which it is a habit, and their part of all.
@@ -51,9 +52,9 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         short >= LEAST_CALLS && short as f64 >= CALLS_SHARE * all as f64
     });
     if groups.is_empty() {
-        return Vec::new();
+        return small_calls(evidence, &READS);
     }
-    let receiving = receiving(evidence.fold);
+    let receiving = time_in_calls(evidence.fold, |fold, stack| is_in_call(fold, stack, RECEIVING, WRAPPERS));
     let finding = |(subject, rows): (String, Vec<usize>)| {
         let (short, all) = (sum(&rows, &sockets.receives_short), sum(&rows, &sockets.receives));
         let processes: BTreeSet<ProcessId> = rows.iter().map(|row| sockets.process[*row]).collect();
@@ -80,36 +81,4 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         Finding { subject, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() }
     };
     groups.into_iter().map(finding).filter(|finding| evidence.share(finding.cost_ns) >= COST_SHARE).collect()
-}
-
-/// Running time within calls that receive, by process and stack.
-fn receiving(fold: &Fold<'_>) -> HashMap<ProcessId, BTreeMap<StackId, u64>> {
-    let mut found: HashMap<ProcessId, BTreeMap<StackId, u64>> = HashMap::new();
-    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
-        let stack = site.key.stack;
-        let Some(thread) = site.key.thread.get() else { continue };
-        if is_receiving(fold, stack) {
-            let of_process = found.entry(fold.trace.threads.process[thread]).or_default();
-            *of_process.entry(stack).or_default() += site.busy_ns([true; 5]);
-        }
-    }
-    found
-}
-
-/// Whether the stack, from its leaf on, is in the kernel within a call that receives.
-fn is_receiving(fold: &Fold<'_>, stack: StackId) -> bool {
-    let name = |at: StackId| fold.stacks.function_name(fold.stacks.function(at));
-    let mut chain = fold.stacks.whole_chain(stack).peekable();
-    if !chain.peek().is_some_and(|at| fold.stacks.is_kernel(*at)) {
-        return false;
-    }
-    for at in chain {
-        if !fold.stacks.is_kernel(at) {
-            return WRAPPERS.contains(&name(at).trim_start_matches("__libc_").trim_start_matches('_'));
-        }
-        if RECEIVING.contains(&name(at)) {
-            return true;
-        }
-    }
-    false
 }

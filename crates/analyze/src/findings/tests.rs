@@ -2,6 +2,7 @@
 
 mod claims;
 mod event_loops;
+mod small_calls;
 
 use std::fs;
 use std::path::Path;

@@ -42,6 +42,14 @@ columns! {
         "プリエンプション", "スケジューラーが CPU を取り上げた回数。";
     plain "spin_ns", "Spin Time", "CPU time burnt while logically waiting.",
         "スピン時間", "論理的には待機しながら消費した CPU 時間。";
+    detail "read_calls", "Reads", "Calls by which it read from files, pipes and sockets (read and its kin, not recv), in all of its time.",
+        "読み取り回数", "ファイル、パイプ、ソケットから読み取った呼び出し (受信専用の呼び出しを除く) の、全期間の回数。";
+    detail "read_bytes", "Bytes Read", "What these read.",
+        "読み取りバイト数", "それらが読み取ったバイト数。";
+    detail "write_calls", "Writes", "Calls by which it wrote, likewise.",
+        "書き込み回数", "同じく、書き込んだ呼び出しの回数。";
+    detail "write_bytes", "Bytes Written", "What these wrote.",
+        "書き込みバイト数", "それらが書き込んだバイト数。";
 }
 
 /// One row per thread that the filters let through, the busiest first.
@@ -87,6 +95,8 @@ fn hidden_note(threads: &[(usize, Weights)]) -> Option<Prose> {
 fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
     let (threads, processes) = (&fold.trace.threads, &fold.trace.processes);
     let process = threads.process[thread].get().filter(|row| *row < processes.pid.len());
+    let is_counted = threads.read_calls.iter().chain(&threads.write_calls).any(|calls| *calls > 0);
+    let counted = |number: u64| if is_counted { Value::Count(number) } else { Value::None };
     let waiting = weights.wait_ns().saturating_add(total(&weights.unknown));
     vec![
         Value::Text(threads.name[thread].clone()),
@@ -101,6 +111,10 @@ fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
         Value::Count(weights.switches),
         Value::Count(weights.preemptions),
         Value::Ns(weights.spin_ns()),
+        counted(threads.read_calls[thread]),
+        counted(threads.read_bytes[thread]),
+        counted(threads.write_calls[thread]),
+        counted(threads.write_bytes[thread]),
     ]
 }
 

@@ -69,6 +69,12 @@ sentence_table! {
     SMALL_READS = "small-reads",
         "{short} of {all} receives, {bytes} bytes on average, left more behind that had come; receiving took {cpu} of CPU time, {share} of it by these calls.",
         "{all} 回の受信のうち {short} 回 (平均 {bytes} バイト) は、届いていたデータを残しました。受信の CPU 時間は {cpu} で、その {share} がこれらの呼び出しです。";
+    SMALL_FILE_READS = "small-file-reads",
+        "{process} made {calls} calls that read, of {bytes} {bytes|byte|bytes} each on average; they took {cpu}, {share} of its CPU time.",
+        "{process} は読み取りの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。";
+    SMALL_WRITES = "small-writes",
+        "{process} made {calls} calls that write, of {bytes} {bytes|byte|bytes} each on average; they took {cpu}, {share} of its CPU time.",
+        "{process} は書き込みの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。";
     COUNTER_BEFORE = "counter-before",
         "{counter} (set right before the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.",
         "{counter} (待機の直前に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。";

@@ -186,6 +186,10 @@ impl Builder {
             start_ns: from as u64 * CELL,
             end_ns: to as u64 * CELL,
             kernel_cpu_ns: 0,
+            read_calls: 0,
+            read_bytes: 0,
+            write_calls: 0,
+            write_bytes: 0,
             exited: to < lines.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0),
             ignored: false,
         });

@@ -149,6 +149,52 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* What `task` has read and written so far; nothing where the kernel does not count it. */
+static __always_inline void write_thread_io(struct task_struct *task)
+{
+	struct record_thread_io record = {};
+
+	if (!bpf_core_field_exists(task->ioac.syscr))
+		return;
+	set_header(&record.h, RECORD_THREAD_IO, sizeof(record), tid_of(task), bpf_ktime_get_ns());
+	record.read_calls = task->ioac.syscr;
+	record.read_bytes = task->ioac.rchar;
+	record.write_calls = task->ioac.syscw;
+	record.write_bytes = task->ioac.wchar;
+	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
+}
+
+static __always_inline bool has_called(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->ioac.syscr) && (task->ioac.syscr || task->ioac.syscw);
+}
+
+/* A thread reads and writes no more from here on (do_exit in kernel/exit.c). */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (thread && (thread->mode & THREAD_RECORD) && has_called(task))
+		write_thread_io(task);
+	return 0;
+}
+
+/* Run once by user space when recording ends. */
+SEC("iter/task")
+int read_io(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+
+	if (!task || (task->__state & STATE_DEAD))
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (thread && (thread->mode & THREAD_RECORD) && has_called(task))
+		write_thread_io(task);
+	return 0;
+}
+
 /* Whether `task` is one to be taken in as the entry of its process in `targets` says, if any; NULL = it is none to look at. */
 static __always_inline struct thread *thread_to_seed(struct task_struct *task, const u8 *mode)
 {
@@ -183,6 +229,8 @@ static __always_inline bool take_in_thread(struct task_struct *task, struct thre
 	thread->runtime_base_ns = task->se.sum_exec_runtime;
 	if (thread->mode & THREAD_RECORD)
 		write_thread_new(task, &birth, bpf_ktime_get_ns());
+	if (thread->mode & THREAD_RECORD)
+		write_thread_io(task);
 	return true;
 }
 

@@ -376,6 +376,14 @@ struct sched_info {
 	u64 run_delay;
 };
 
+/* Where the kernel has CONFIG_TASK_XACCT. */
+struct task_io_accounting {
+	u64 rchar;
+	u64 wchar;
+	u64 syscr;
+	u64 syscw;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int on_cpu; /* of another size since Linux 7.2: libbpf adapts a load of what is unsigned */
@@ -389,6 +397,7 @@ struct task_struct {
 	int tgid;
 	unsigned int flags;
 	struct sched_info sched_info;
+	struct task_io_accounting ioac;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	u64 start_time;

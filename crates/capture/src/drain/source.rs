@@ -124,6 +124,11 @@ pub trait Source {
     /// Writes what threads counted of events (`--events`) that still live, at the end.
     fn write_event_counts(&mut self, _: &mut RecordBuffer, _: u64) {}
 
+    /// Records what threads that still live have read and written, at the end.
+    fn read_io(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Hits of each of the first `count` probes with values that did not meet its condition.
     fn rejections(&self, _: usize) -> Vec<u64> {
         Vec::new()

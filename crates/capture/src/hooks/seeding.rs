@@ -29,6 +29,11 @@ impl Hooks {
         Ok(())
     }
 
+    /// Records what the threads that still live have read and written so far.
+    pub fn read_io(&self) -> Result<()> {
+        walk(&self.threads, "read_io")
+    }
+
     /// Takes the threads of `pids` in, which run already, beside those that are recorded.
     pub fn take_in(&mut self, pids: &[u32]) -> Result<()> {
         pids.iter().try_for_each(|&pid| self.add_target(pid, false))?;

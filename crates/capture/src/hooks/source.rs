@@ -113,6 +113,10 @@ impl Source for Bpf<'_> {
         self.hooks.seed()
     }
 
+    fn read_io(&mut self) -> Result<()> {
+        self.hooks.read_io()
+    }
+
     fn take_in(&mut self, pids: &[u32]) -> Result<bool> {
         if pids.is_empty() {
             return Ok(true);

@@ -15,6 +15,8 @@ use super::words::words;
 
 /// Causes and findings shown; their reports have all.
 const SHOWN: usize = 5;
+/// The kind of causes that something ran.
+const RAN: &str = "running";
 /// Columns of the objects most waited for; the report has all.
 const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "max_wait_ns", "wait_by_class"];
 
@@ -81,7 +83,7 @@ fn where_the_time_went(summary: &View, style: &Style) -> Vec<String> {
 }
 
 /// Causes and findings in one list. The causes keep their order, which puts first what leads to the others; a finding comes before those that
-/// cost less.
+/// cost less, and before the cause that something ran where the finding says what that is.
 fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<String> {
     let ns = |view: &View, row: &Row, id: &str| match view.value(row, id) {
         Some(Value::Ns(ns)) => *ns,
@@ -89,10 +91,18 @@ fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<S
     };
     // What only the program's end, or somebody outside, waited for explains no waits.
     let of_cause = |row| ["wait_ns", "path_ns", "served_ns"].into_iter().map(|id| ns(causes, row, id)).max();
-    let mut findings: Vec<(u64, &View, &Row)> = findings
-        .into_iter()
-        .flat_map(|view| view.rows.iter().map(move |row| (ns(view, row, "cost_ns"), view, row)))
-        .collect();
+    let text = |view: &View, row: &Row, id: &str| match view.value(row, id) {
+        Some(Value::Text(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let rank = |view: &View, finding: &Row| {
+        let (cost_ns, location) = (ns(view, finding, "cost_ns"), text(view, finding, "location"));
+        let ran_there = |cause: &&Row| text(causes, cause, "kind") == RAN && text(causes, cause, "place") == location;
+        let told_by_it = causes.rows.iter().filter(ran_there).filter_map(of_cause).filter(|ns| cost_ns >= ns / 2);
+        told_by_it.map(|ns| ns.saturating_add(1)).fold(cost_ns, u64::max)
+    };
+    let mut findings: Vec<(u64, &View, &Row)> =
+        findings.into_iter().flat_map(|view| view.rows.iter().map(move |row| (rank(view, row), view, row))).collect();
     findings.sort_by_key(|(cost_ns, ..)| *cost_ns);
     let mut all: Vec<(bool, &View, &Row)> = Vec::new();
     for (at, row) in causes.rows.iter().enumerate() {
@@ -176,6 +186,32 @@ mod tests {
         let told = ["1. Large", "2. Asked", "3. Middle", "4. Waited for.", "5. Waited for more"];
         let at: Vec<Option<usize>> = told.iter().map(|words| lines.find(words)).collect();
         assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{lines}");
+    }
+
+    #[test]
+    fn what_a_finding_says_of_a_place_comes_before_that_it_ran_there() {
+        use dwell_view::Column;
+        let View { columns, .. } = summary();
+        let view = |ids: &[&'static str], rows: Vec<Vec<Value>>| View {
+            columns: ids.iter().map(|id| Column { id, ..columns[0].clone() }).collect(),
+            rows: rows.into_iter().map(|values| Row { depth: 0, values }).collect(),
+            ..View::default()
+        };
+        let text = |text: &str| Value::Text(text.into());
+        let ran = vec![text("It ran."), text("running"), text("write_row (a.c:1)"), Value::Ns(100)];
+        let causes = view(&["cause", "kind", "place", "path_ns"], vec![ran]);
+        let first = |location: &str, cost_ns: u64| {
+            let finding = vec![text("Small writes"), text(location), Value::Ns(cost_ns)];
+            let lines = largest_first(
+                &causes,
+                Some(&view(&["title", "location", "cost_ns"], vec![finding])),
+                &Style::plain(80),
+            );
+            lines[0].contains("Small writes")
+        };
+        assert!(first("write_row (a.c:1)", 80));
+        assert!(!first("write_row (a.c:1)", 20), "that is a small part of it");
+        assert!(!first("other (a.c:2)", 80));
     }
 
     #[test]

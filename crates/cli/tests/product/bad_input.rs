@@ -178,6 +178,10 @@ pub fn small_trace() -> Trace {
         start_ns: 0,
         end_ns: 1_000,
         kernel_cpu_ns: 0,
+        read_calls: 0,
+        read_bytes: 0,
+        write_calls: 0,
+        write_bytes: 0,
         exited: true,
         ignored: false,
     });

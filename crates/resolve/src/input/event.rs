@@ -1,8 +1,8 @@
 //! What happens at a time: the records that the replay takes.
 
 use dwell_store::raw::wire::{
-    CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord,
-    ThreadNewRecord, WokenFutexRecord,
+    CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadIoRecord,
+    ThreadNameRecord, ThreadNewRecord, WokenFutexRecord,
 };
 
 use super::annotation_event::AnnotationEvent;
@@ -16,6 +16,7 @@ pub enum Event {
     New(ThreadNewRecord),
     Name(ThreadNameRecord),
     Exit(ThreadExitRecord),
+    Io(ThreadIoRecord),
     Exec(Box<ExecRecord>),
     Pause(u64),
     Resume(u64),
@@ -34,6 +35,7 @@ impl Event {
             Self::New(record) => record.h.time_ns,
             Self::Name(record) => record.h.time_ns,
             Self::Exit(record) => record.h.time_ns,
+            Self::Io(record) => record.h.time_ns,
             Self::Exec(record) => record.h.time_ns,
             Self::Pause(time) | Self::Resume(time) => *time,
             Self::Annotation(said) => said.time_ns,
@@ -51,6 +53,7 @@ impl Event {
             Self::New(record) => record.h.time_ns = time_ns,
             Self::Name(record) => record.h.time_ns = time_ns,
             Self::Exit(record) => record.h.time_ns = time_ns,
+            Self::Io(record) => record.h.time_ns = time_ns,
             Self::Exec(record) => record.h.time_ns = time_ns,
             Self::Pause(time) | Self::Resume(time) => *time = time_ns,
             Self::Annotation(said) => said.time_ns = time_ns,
@@ -66,7 +69,7 @@ impl Event {
             Self::Resume(_) => 0,
             Self::New(_) => 1,
             Self::Exec(_) => 2,
-            Self::Name(_) | Self::Stitch(_) | Self::Creation(_) => 3,
+            Self::Name(_) | Self::Io(_) | Self::Stitch(_) | Self::Creation(_) => 3,
             Self::Switch(_) | Self::Sample(_) | Self::Annotation(_) | Self::WokenFutex(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,

@@ -11,5 +11,6 @@ pub mod numbers;
 pub mod rows;
 pub mod samples;
 pub mod state;
+mod thread_io;
 pub mod threads;
 pub mod waits;

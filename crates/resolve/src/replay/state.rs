@@ -85,6 +85,7 @@ impl Replay {
             Event::New(record) => self.begin(record, now),
             Event::Name(record) => self.lives.rename(record.h.tid, &record.comm),
             Event::Exit(record) => self.exit(record, now),
+            Event::Io(record) => self.lives.read_and_wrote(record),
             Event::Exec(record) => self.exec(record, now),
             Event::Pause(_) => self.intervals.pause(now),
             Event::Resume(_) => {

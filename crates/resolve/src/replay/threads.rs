@@ -3,9 +3,10 @@
 //! A *life* is one row of `threads`; an *image* is one program in one process, with its own mappings. Nothing here
 //! knows whether a thread runs.
 
+use super::thread_io::ThreadIo;
 use dwell_model::{ProcessId, ThreadId};
 use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord};
+use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadExitRecord, ThreadIoRecord, ThreadNewRecord};
 use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
 
 use crate::hash::FastMap;
@@ -42,6 +43,8 @@ pub struct ThreadRecord {
     pub made_up: bool,
     /// The kernel's account of its running time, 0 = unknown.
     pub kernel_cpu_ns: u64,
+    /// What it read and wrote.
+    pub io: ThreadIo,
 }
 
 /// One program run by one process.
@@ -194,6 +197,7 @@ impl ThreadTable {
             exited: false,
             made_up: false,
             kernel_cpu_ns: 0,
+            io: ThreadIo::new(record.flags & THREAD_SEEDED != 0),
         };
         (self.add(life), stale)
     }
@@ -225,6 +229,7 @@ impl ThreadTable {
             exited: false,
             made_up: true,
             kernel_cpu_ns: 0,
+            io: ThreadIo::new(true),
         };
         self.add(life)
     }
@@ -389,6 +394,14 @@ impl ThreadTable {
         Some(thread)
     }
 
+    /// What the thread has read and written so far.
+    pub fn read_and_wrote(&mut self, record: &ThreadIoRecord) {
+        let thread = self.find(record.h.tid).and_then(ThreadId::get);
+        if let Some(life) = thread.and_then(|row| self.threads.get_mut(row)) {
+            life.io.add(record);
+        }
+    }
+
     /// The life of `tid` ends at `time_ns`, if there is one.
     pub fn close(&mut self, tid: u32, time_ns: u64) {
         let Some(row) = self.current.remove(&tid).and_then(ThreadId::get) else { return };
@@ -437,6 +450,7 @@ impl ThreadTable {
             processes.push(process.row(end_ns));
         }
         for life in &self.threads {
+            let ((read_calls, read_bytes), (write_calls, write_bytes)) = (life.io.counted(0), life.io.counted(1));
             threads.push(ThreadRow {
                 tid: life.tid,
                 process: life.process,
@@ -445,6 +459,10 @@ impl ThreadTable {
                 start_ns: life.start_ns,
                 end_ns: life.end_ns.unwrap_or(end_ns),
                 kernel_cpu_ns: life.kernel_cpu_ns,
+                read_calls,
+                read_bytes,
+                write_calls,
+                write_bytes,
                 exited: life.exited,
                 ignored: life.ignored,
             });

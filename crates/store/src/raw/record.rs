@@ -7,8 +7,8 @@ use super::wire::{
     InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, ProbeHitRecord,
     RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, ShortDelay,
     SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord,
-    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, WokenFutexRecord,
-    kind,
+    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadIoRecord, ThreadNameRecord, ThreadNewRecord,
+    WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -27,6 +27,7 @@ pub enum Record<'a> {
     ThreadNew(ThreadNewRecord),
     ThreadName(ThreadNameRecord),
     ThreadExit(ThreadExitRecord),
+    ThreadIo(ThreadIoRecord),
     Exec(Box<ExecRecord>),
     /// The mapping and the file's path.
     Map(MapHeader, &'a [u8]),
@@ -136,6 +137,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::THREAD_NEW => Record::ThreadNew(prefix(body)?),
         kind::THREAD_NAME => Record::ThreadName(prefix(body)?),
         kind::THREAD_EXIT => Record::ThreadExit(prefix(body)?),
+        kind::THREAD_IO => Record::ThreadIo(prefix(body)?),
         kind::EXEC => Record::Exec(Box::new(prefix(body)?)),
         kind::MAP => {
             let map: MapHeader = prefix(body)?;

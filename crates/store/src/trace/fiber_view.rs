@@ -66,6 +66,10 @@ impl Trace {
                 start_ns: fibers.start_ns[row],
                 end_ns: fibers.end_ns[row],
                 kernel_cpu_ns: 0,
+                read_calls: 0,
+                read_bytes: 0,
+                write_calls: 0,
+                write_bytes: 0,
                 exited: fibers.exited[row],
                 ignored: false,
             });

@@ -246,6 +246,8 @@ export const sentencesJa: Record<string, string> = {
   "dropped": "キューに空きがないため {drops} 個が破棄されました。",
   "behind-slow": "{waits} 回の待機のうち {long} 回は {length} (中央値)、ほかは {usual} で、待機時間の {share} です。そのとき {questions} 個 (中央値) の要求が送信済みで、その応答は遅い応答の後になりました。",
   "small-reads": "{all} 回の受信のうち {short} 回 (平均 {bytes} バイト) は、届いていたデータを残しました。受信の CPU 時間は {cpu} で、その {share} がこれらの呼び出しです。",
+  "small-file-reads": "{process} は読み取りの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。",
+  "small-writes": "{process} は書き込みの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。",
   "counter-before": "{counter} (待機の直前に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。",
   "counter-after": "{counter} (待機の直後に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。",
   "counter-meanwhile": "{counter} (待機の開始時の値) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。",
@@ -592,6 +594,8 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "queued_ns": ["受け付け待ち", "接続が受け付けを待った時間の合計 (下限)。"],
   "rate": ["レート", "加算されるカウンターでは 1 秒あたりの変化、ほかは 1 秒あたりの値の数。"],
   "ratio": ["比率", "命令はサイクルあたり、キャッシュ・ミスはキャッシュ参照あたり、分岐予測ミスは分岐あたり。"],
+  "read_bytes": ["読み取りバイト数", "それらが読み取ったバイト数。"],
+  "read_calls": ["読み取り回数", "ファイル、パイプ、ソケットから読み取った呼び出し (受信専用の呼び出しを除く) の、全期間の回数。"],
   "ready_ns": ["実行可能", "実行可能だがスレッドがなかった時間。"],
   "receives": ["受信回数", "受信した呼び出しの数。"],
   "receives_empty": ["空の受信", "受信するものがなかった呼び出しの数 (EAGAIN)。"],
@@ -623,7 +627,8 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "slow-connect": ["遅い接続", "接続を保持して再利用するか (プール、keep-alive)、同時に複数接続してください。往復時間よりずっと長い場合は、listen のバックログと net.core.somaxconn を調べてください。"],
   "slow-reader": ["読み取りが追いつかない相手", "クライアントごとに上限のあるキューを設け、遅れた分は破棄、統合、または切断してください。送信は全員に同時に、時間制限を付けて行います。順番に待つと、最も遅い相手が全体を決めます。"],
   "slow_count": ["遅い", "遅いフレームの数。"],
-  "small-reads": ["小さな受信", "大きなバッファーに受信し (数 KB 以上、バッファー付きの読み取り)、その中からメッセージを取り出してください。"],
+  "small-reads": ["小さな読み取り", "大きなバッファーに読み取り (数 KB 以上、バッファー付きの読み取り)、その中から取り出してください。シェルはパイプから 1 バイトずつ読みます。1 つのプログラムに全体を処理させてください。"],
+  "small-writes": ["小さな書き込み", "書き込む内容を数 KB のバッファーに溜め、行ごとではなく最後にフラッシュしてください。行ごとのフラッシュやバッファーなしのログ出力は、毎回書き込みます。"],
   "socket": ["ソケット", "プロトコル、自身のアドレス、相手側のアドレス。"],
   "source": ["ソース", "CPU 時間が最も長い場所のソースファイルと行。"],
   "spin_imbalance_ns": ["インバランスまたはシリアルスピン", "仕事のないスレッドがバリアーやスケジューラーでスピンした時間。"],
@@ -676,6 +681,8 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "what": ["内容", "遅らせたもの、または実行されたコード。"],
   "who": ["スレッドの役割", "スレッドの役割。役割のない最初の行はプログラム全体です。"],
   "worst": ["最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier HANDLE"],
+  "write_bytes": ["書き込みバイト数", "それらが書き込んだバイト数。"],
+  "write_calls": ["書き込み回数", "同じく、書き込んだ呼び出しの回数。"],
 };
 
 /** Columns that share an id with others, by id: titles and help texts, by the English. */

@@ -34,6 +34,10 @@ fn fibers(count: usize) -> Trace {
             start_ns: 0,
             end_ns: 100,
             kernel_cpu_ns: 0,
+            read_calls: 0,
+            read_bytes: 0,
+            write_calls: 0,
+            write_bytes: 0,
             exited: fiber > 0,
             ignored: false,
         });

@@ -1,0 +1,162 @@
+//! Very many calls that read or write a few bytes of a file or a pipe each.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::{FindingDef, ProcessId, StackId};
+use dwell_store::Trace;
+use dwell_view::Word;
+
+use crate::engine::fold::Fold;
+use crate::findings::claim::Claim;
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::question::query::Query;
+use crate::sentences::say;
+
+/// Little is written by each of very many calls.
+pub const SMALL_WRITES: FindingDef = FindingDef {
+    id: "small-writes",
+    title: "Small writes",
+    help: "Calls write a few bytes of a file or a pipe each. Each costs a system call, and the work of the file system. The cost is \
+           the sampled running time within these calls.",
+    advice: "Collect what is to be written in a buffer of some kilobytes (BufferedWriter, bufio, BufWriter, setvbuf), and flush it at the \
+             end, not after each line: std::endl, print(flush=True) and unbuffered logging flush each time.",
+    japanese_title: "小さな書き込み",
+    japanese_advice: "書き込む内容を数 KB のバッファーに溜め、行ごとではなく最後にフラッシュしてください。\
+                      行ごとのフラッシュやバッファーなしのログ出力は、毎回書き込みます。",
+};
+
+/// Calls of one direction.
+pub struct Direction {
+    /// How many each thread made, and bytes.
+    counts: fn(&Trace, usize) -> (u64, u64),
+    /// The column of the report of threads that has the calls.
+    column: &'static str,
+    /// The kernel's entries of the calls.
+    entries: &'static [&'static str],
+    /// The C library's functions that make them, for results in which kernel code has no names (`kptr_restrict`).
+    wrappers: &'static [&'static str],
+}
+
+/// Calls that read.
+pub const READS: Direction = Direction {
+    counts: |trace, thread| (trace.threads.read_calls[thread], trace.threads.read_bytes[thread]),
+    column: "read_calls",
+    entries: &["__x64_sys_read", "ksys_read", "__x64_sys_readv", "do_readv", "__x64_sys_pread64", "ksys_pread64"],
+    wrappers: &["read", "readv", "pread", "pread64"],
+};
+
+/// Calls that write.
+pub const WRITES: Direction = Direction {
+    counts: |trace, thread| (trace.threads.write_calls[thread], trace.threads.write_bytes[thread]),
+    column: "write_calls",
+    entries: &["__x64_sys_write", "ksys_write", "__x64_sys_writev", "do_writev", "__x64_sys_pwrite64", "ksys_pwrite64"],
+    wrappers: &["write", "writev", "pwrite", "pwrite64"],
+};
+
+/// Calls of a process from which they are very many …
+const LEAST_CALLS: u64 = 10_000;
+/// … and bytes of each, on average, up to which they are small.
+const SMALL_BYTES: u64 = 256;
+/// Part of the elapsed time, and of the CPU time of the process, that they must cost.
+const ELAPSED_SHARE: f64 = 0.05;
+const CPU_SHARE: f64 = 0.15;
+/// How the kernel's functions begin that read and write sockets: a server answers each of its clients by a call.
+const OF_SOCKETS: &[&str] = &["sock_", "tcp_", "unix_stream_", "inet_"];
+
+pub fn small_writes(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    small_calls(evidence, &WRITES)
+}
+
+/// The processes that make very many small calls of a direction.
+pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Finding> {
+    let (fold, trace) = (evidence.fold, evidence.fold.trace);
+    let mut counts: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
+    for thread in trace.fiber_threads..trace.threads.tid.len() {
+        let (calls, bytes) = (direction.counts)(trace, thread);
+        let of_process = counts.entry(trace.threads.process[thread]).or_default();
+        *of_process = (of_process.0.saturating_add(calls), of_process.1.saturating_add(bytes));
+    }
+    counts.retain(|_, (calls, bytes)| *calls >= LEAST_CALLS && *bytes / *calls <= SMALL_BYTES);
+    if counts.is_empty() {
+        return Vec::new();
+    }
+    let is_called = |fold: &Fold<'_>, stack| is_in_call(fold, stack, direction.entries, direction.wrappers);
+    let called = time_in_calls(fold, is_called);
+    let busy = time_in_calls(fold, |_, _| true);
+    let sum = |stacks: &BTreeMap<StackId, u64>| stacks.values().sum::<u64>();
+    let finding = |(process, (calls, bytes)): (&ProcessId, &(u64, u64))| {
+        let stacks = called.get(process)?;
+        let (cost_ns, cpu_ns) = (sum(stacks), busy.get(process).map_or(0, sum));
+        let of_sockets: u64 = stacks.iter().filter(|(stack, _)| is_of_socket(fold, **stack)).map(|(_, ns)| ns).sum();
+        let is_much = evidence.share(cost_ns) >= ELAPSED_SHARE && cost_ns as f64 >= CPU_SHARE * cpu_ns as f64;
+        if !is_much || 2 * of_sockets > cost_ns {
+            return None;
+        }
+        let stack = fold.stacks.shown(heaviest(stacks));
+        let name = process.get().and_then(|row| trace.processes.name.get(row)).cloned().unwrap_or_default();
+        let (calls, bytes, share) = (*calls, (*bytes + *calls / 2) / *calls, Word::part(cost_ns, cpu_ns));
+        let text = match direction.column {
+            "read_calls" => say!(
+                SMALL_FILE_READS,
+                process = name.clone(),
+                calls = calls,
+                bytes = bytes,
+                cpu = Word::Ns(cost_ns),
+                share = share
+            ),
+            _ => say!(
+                SMALL_WRITES,
+                process = name.clone(),
+                calls = calls,
+                bytes = bytes,
+                cpu = Word::Ns(cost_ns),
+                share = share
+            ),
+        };
+        // Calls are counted of all the time and of all threads.
+        let claims = vec![Claim::at_least("threads", &Query::default(), direction.column, calls)];
+        Some(Finding { subject: name, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
+    };
+    counts.iter().filter_map(finding).collect()
+}
+
+/// Running time by process and stack, of the stacks that `counts` lets through.
+pub fn time_in_calls(
+    fold: &Fold<'_>,
+    counts: impl Fn(&Fold<'_>, StackId) -> bool,
+) -> HashMap<ProcessId, BTreeMap<StackId, u64>> {
+    let mut found: HashMap<ProcessId, BTreeMap<StackId, u64>> = HashMap::new();
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
+        let stack = site.key.stack;
+        let Some(thread) = site.key.thread.get() else { continue };
+        if counts(fold, stack) {
+            let of_process = found.entry(fold.trace.threads.process[thread]).or_default();
+            *of_process.entry(stack).or_default() += site.busy_ns([true; 5]);
+        }
+    }
+    found
+}
+
+/// Whether the stack, from its leaf on, is in the kernel within one of these calls, or in the C library's function that makes it.
+pub fn is_in_call(fold: &Fold<'_>, stack: StackId, entries: &[&str], wrappers: &[&str]) -> bool {
+    let name = |at: StackId| fold.stacks.function_name(fold.stacks.function(at));
+    for at in fold.stacks.whole_chain(stack) {
+        if !fold.stacks.is_kernel(at) {
+            return wrappers.contains(&name(at).trim_start_matches("__libc_").trim_start_matches('_'));
+        }
+        if entries.contains(&name(at)) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether the stack's kernel part reads or writes a socket.
+fn is_of_socket(fold: &Fold<'_>, stack: StackId) -> bool {
+    let is_of_socket = |at: StackId| {
+        let name = fold.stacks.function_name(fold.stacks.function(at));
+        OF_SOCKETS.iter().any(|prefix| name.starts_with(prefix))
+    };
+    fold.stacks.whole_chain(stack).take_while(|at| fold.stacks.is_kernel(*at)).any(is_of_socket)
+}

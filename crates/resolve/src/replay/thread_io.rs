@@ -1,0 +1,66 @@
+//! What each thread read and wrote, by the kernel's account of its calls.
+
+use dwell_store::raw::wire::ThreadIoRecord;
+
+/// What a thread read and wrote, by the kernel's account.
+#[derive(Debug, Default)]
+pub struct ThreadIo {
+    /// Before it was taken in; none of a thread that came later, or is not known of yet.
+    before: Option<IoCounts>,
+    /// So far.
+    so_far: IoCounts,
+}
+
+/// Calls and bytes: read, written.
+#[derive(Clone, Copy, Debug, Default)]
+struct IoCounts {
+    calls: [u64; 2],
+    bytes: [u64; 2],
+}
+
+impl ThreadIo {
+    /// Of a thread that was there before (then what comes first is what it did before), or is new.
+    pub fn new(was_there: bool) -> Self {
+        Self { before: (!was_there).then(IoCounts::default), so_far: IoCounts::default() }
+    }
+
+    /// The kernel's account now.
+    pub fn add(&mut self, record: &ThreadIoRecord) {
+        self.so_far =
+            IoCounts { calls: [record.read_calls, record.write_calls], bytes: [record.read_bytes, record.write_bytes] };
+        self.before.get_or_insert(self.so_far);
+    }
+
+    /// Calls and bytes of one direction: 0 read, 1 written.
+    pub fn counted(&self, direction: usize) -> (u64, u64) {
+        let before = self.before.unwrap_or_default();
+        let since = |so_far: [u64; 2], before: [u64; 2]| so_far[direction].saturating_sub(before[direction]);
+        (since(self.so_far.calls, before.calls), since(self.so_far.bytes, before.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    fn account(write_calls: u64, write_bytes: u64) -> ThreadIoRecord {
+        ThreadIoRecord { write_calls, write_bytes, ..ThreadIoRecord::zeroed() }
+    }
+
+    #[test]
+    fn what_a_thread_wrote_before_it_was_taken_in_does_not_count() {
+        let mut new = ThreadIo::new(false);
+        new.add(&account(7, 70));
+        assert_eq!((new.counted(0), new.counted(1)), ((0, 0), (7, 70)));
+        let mut there = ThreadIo::new(true);
+        assert_eq!(there.counted(1), (0, 0));
+        there.add(&account(7, 70));
+        assert_eq!(there.counted(1), (0, 0));
+        there.add(&account(10, 150));
+        assert_eq!(there.counted(1), (3, 80));
+        there.add(&account(1, 1));
+        assert_eq!(there.counted(1), (0, 0), "a lie");
+    }
+}
