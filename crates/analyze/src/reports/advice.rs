@@ -74,7 +74,7 @@ pub fn advice(
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
-            .unwrap_or_else(|| ran(fold)),
+            .unwrap_or_else(|| ran(fold, root)),
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
@@ -160,9 +160,19 @@ fn on_purpose_advice(wait: LibraryWait) -> Sentence {
     }
 }
 
+/// Languages of which one thread of a process runs at a time, by the endings of their files before a line.
+const ONE_AT_A_TIME: &[(&str, &str)] =
+    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
+
 /// What to do about what runs.
-fn ran(fold: &Fold<'_>) -> Sentence {
-    if all_cpus_are_busy(fold) { say!(ADVICE_RAN_EVERYWHERE) } else { say!(ADVICE_RAN) }
+fn ran(fold: &Fold<'_>, root: &RootCause) -> Sentence {
+    if all_cpus_are_busy(fold) {
+        return say!(ADVICE_RAN_EVERYWHERE);
+    }
+    match ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)) {
+        Some((_, language)) => say!(ADVICE_RAN_IN_SCRIPT, language = *language),
+        None => say!(ADVICE_RAN),
+    }
 }
 
 /// Whether the program has as many threads at work as it may use CPUs: more of them do nothing sooner.

@@ -6,8 +6,8 @@ use crate::engine::fold::Fold;
 use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, CodePlace, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
-    function_at, run_place, sleep_within, wait_place,
+    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
+    wait_place,
 };
 
 /// Part of a cause's time from which one more place that calls is named.
@@ -96,7 +96,8 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    let text = Prose::from(sentence).and(request_words::extent(fold, root)).and(called_by(fold, root));
+    let text =
+        Prose::from(sentence).and(request_words::extent(fold, root)).and(called_by(fold, root)).and(inside(root));
     let text = text.and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
@@ -174,7 +175,8 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
-    let text = Prose::from(sentence).and(called_by(fold, root)).and(slept_within(fold, explanation, root));
+    let text =
+        Prose::from(sentence).and(called_by(fold, root)).and(inside(root)).and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 
@@ -199,29 +201,23 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     let callers = match callers.as_slice() {
         [caller] if root.cause.kind != CauseKind::Ran => callers_from(fold, root, caller).join(" <- "),
-        callers => {
-            let own = own_caller(fold, root);
-            callers.iter().copied().chain(own.as_deref()).collect::<Vec<_>>().join(", ")
-        }
+        callers => callers.join(", "),
     };
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
 }
 
-/// The place in the program's own sources from which a function of a package runs, where the cause was for longest.
-fn own_caller(fold: &Fold<'_>, root: &RootCause) -> Option<String> {
-    if root.cause.kind != CauseKind::Ran {
-        return None;
-    }
-    let CodePlace { at: own, path } = wait_place(fold.trace, &fold.stacks, root.stack);
-    let runs_package = run_place(fold.trace, &fold.stacks, root.stack).at != own;
-    let is_own = path.iter().any(|(function, line)| function == function_at(&root.at) || *line == root.at);
-    let is_told = root.callers.iter().any(|(caller, _)| caller == function_at(&own));
-    (runs_package && !is_own && !is_told && has_name(&own)).then_some(own)
+/// The function of a package in which most of what ran was.
+fn inside(root: &RootCause) -> Option<Sentence> {
+    let (function, share) = root.inside.as_ref()?;
+    has_name(function).then(|| say!(CAUSE_INSIDE, share = Word::Share(*share), function = function.as_str()))
 }
 
-/// Whether a function has a name, and is no `[file]func@0x1230`, which tells nobody anything.
+/// Functions that are below all others.
+const OUTERMOST: &[&str] = &["<module>", "_start"];
+
+/// Whether a function has a name that tells something, unlike `[file]func@0x1230`.
 fn has_name(function: &str) -> bool {
-    !function.starts_with('[')
+    !function.starts_with('[') && !OUTERMOST.contains(&function)
 }
 
 /// The functions of the program from `caller` outwards, as they are where the cause was for longest.

@@ -1,5 +1,7 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
+use std::collections::HashSet;
+
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
@@ -153,13 +155,15 @@ pub struct InSummary {
     pub ran: Vec<(String, u64)>,
     /// The account.
     pub account: View,
+    /// Names of the objects at which only threads without work waited.
+    pub idle_objects: HashSet<String>,
     /// What to say where neither a cause nor a finding is told.
     pub not_held_up: Option<Sentence>,
 }
 
 /// What the summary says; it is to be there at once, so that of very many rows it looks at slices of the time.
 pub fn in_summary(fold: &Fold<'_>) -> InSummary {
-    let explanation = estimate(fold);
+    let mut explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
     let told = with_reasons(&explanation, cause_rows(fold, &explanation, least));
@@ -185,7 +189,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     let ran = told[..shown].iter().filter_map(CauseRow::ran).collect();
-    InSummary { causes: view, ran, account: account(&explanation), not_held_up }
+    let idle_objects = std::mem::take(&mut explanation.idle_objects);
+    InSummary { causes: view, ran, account: account(&explanation), idle_objects, not_held_up }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

@@ -1,5 +1,7 @@
 //! The summary: one record of the whole.
 
+use std::collections::HashSet;
+
 use dwell_model::FindingDef;
 use dwell_view::{Column, Prose, Row, Value, View};
 
@@ -78,8 +80,8 @@ columns! {
         "内訳", "スレッドが存続時間に何をしたか。プログラム全体、続いて役割ごと。";
     plain "explanation", "Where the Time Went", "The root causes of waits, and the account of the threads' time.",
         "時間の行方", "待機の根本原因と、スレッドの時間の内訳。";
-    plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization.",
-        "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。";
+    plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization, without those at which only threads without work waited.",
+        "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。仕事のないスレッドだけが待ったものを除きます。";
     plain "findings", "Findings", "What is wrong, and what to do about it.",
         "検出結果", "何が問題で、どうすればよいか。";
     plain "system", "Whole Machine", "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.",
@@ -98,6 +100,8 @@ columns! {
 
 /// Objects named in the summary.
 const TOP_OBJECTS: usize = 5;
+/// So many times as many are looked at, as threads without work may wait at some for longest.
+const CANDIDATES: usize = 4;
 
 /// The value of the field of this id.
 struct Field(&'static str, Value);
@@ -185,7 +189,7 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
     let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
     let findings = findings_beside(fold, &explained);
-    let explain::InSummary { mut causes, account, not_held_up, .. } = explained;
+    let explain::InSummary { mut causes, account, idle_objects, not_held_up, .. } = explained;
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
     Ok(vec![
         Field("explanation", nested(causes)),
@@ -193,7 +197,7 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", nested(losses(fold))),
-        Field("top_objects", nested(objects)),
+        Field("top_objects", nested(without_idle(objects, &idle_objects, top_limit(fold)))),
         Field("findings", nested(findings)),
     ])
 }
@@ -242,11 +246,22 @@ fn losses(fold: &Fold<'_>) -> View {
 
 /// The first rows of the waits report.
 fn top_objects(fold: &Fold<'_>) -> View {
-    let limit = fold.query.limit.map_or(TOP_OBJECTS, |limit| limit.min(TOP_OBJECTS));
     // Lengths of waits are read for what is shown only.
-    let query = Query { limit: Some(limit), ..fold.query.clone() };
+    let query = Query { limit: Some(CANDIDATES * top_limit(fold)), ..fold.query.clone() };
     let mut view = waits(&fold.asked(&query));
     view.rows.retain(|row| row.depth == 0);
     view.notes.clear();
     view
+}
+
+/// Rows of the objects that are shown, at most.
+fn top_limit(fold: &Fold<'_>) -> usize {
+    fold.query.limit.map_or(TOP_OBJECTS, |limit| limit.min(TOP_OBJECTS))
+}
+
+/// The first rows of the objects at which somebody waited who had something to do.
+fn without_idle(mut objects: View, idle: &HashSet<String>, limit: usize) -> View {
+    objects.rows.retain(|row| !matches!(row.values.first(), Some(Value::Text(name)) if idle.contains(name)));
+    objects.rows.truncate(limit);
+    objects
 }

@@ -7,6 +7,8 @@ sentence_table! {
         "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_INSIDE = "cause-inside", "{share} of it was in {function}.",
+        "その {share} は {function} の中です。";
     CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",
         "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
@@ -180,6 +182,8 @@ sentence_table! {
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_RAN_IN_SCRIPT = "advice-ran-in-script", "Make this faster (do less of it, keep what it found, let native code do it), or have several processes do it at once: of one process, {language} runs one thread at a time.",
+        "この処理を速くする (減らす、結果を保持する、ネイティブコードに任せる) か、複数のプロセスで同時に行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";
     ADVICE_RAN_EVERYWHERE = "advice-ran-everywhere", "The CPUs that the program may use are busy: make this faster, do less of it, or give the program more CPUs.",
         "プログラムが使える CPU はすべて動作中です。この処理を速くする、減らす、または CPU を増やしてください。";
     ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",

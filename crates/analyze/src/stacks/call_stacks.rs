@@ -11,7 +11,7 @@ use crate::question::query::Query;
 use crate::stacks::own_code::{
     is_interpreter, is_standard_code, is_system_module, is_telling_script_library, is_trampoline,
 };
-use crate::stacks::project::project_of;
+use crate::stacks::project::{is_in_packages, project_of};
 
 /// A row of the functions that this query tells apart: name and module.
 pub type FunctionId = u32;
@@ -180,12 +180,24 @@ impl<'t> CallStacks<'t> {
     pub fn own(&self, stack: StackId) -> StackId {
         let is_user = |stack: &StackId| !self.is_system(*stack);
         let own = self.whole_chain(stack).find(|stack| self.is_own(*stack));
+        let in_script = || self.whole_chain(stack).find(|stack| self.is_own(*stack) && self.is_script(*stack));
+        let own = own.map(|own| if self.is_native_of_package(own) { in_script().unwrap_or(own) } else { own });
         own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
     }
 
     /// Whether the frame at the end of `stack` is the program's own: neither the system's nor a standard library's nor an interpreter's.
     pub fn is_own(&self, stack: StackId) -> bool {
         !self.is_system(stack) && !self.is_standard_library(stack) && !self.is_interpreter(stack)
+    }
+
+    /// Whether the frame at the end of `stack` is native code of a package, whose sources nobody has: where a script calls it, the script's
+    /// line tells more.
+    pub fn is_native_of_package(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| {
+            let frames = &self.trace.frames;
+            let module = frames.module[frame].get().and_then(|row| self.trace.modules.path.get(row));
+            !frames.script[frame] && frames.file[frame].is_empty() && module.is_some_and(|path| is_in_packages(path))
+        })
     }
 
     /// Whether the code was compiled into the program from a standard library's sources.
@@ -218,7 +230,8 @@ impl<'t> CallStacks<'t> {
         self.frame(stack).is_none_or(|frame| self.system[frame])
     }
 
-    fn is_script(&self, stack: StackId) -> bool {
+    /// Whether the frame at the end of `stack` is a script's.
+    pub fn is_script(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| self.trace.frames.script[frame])
     }
 

@@ -51,3 +51,17 @@ fn workers_that_wait_for_another_program_one_by_one_are_too_few() {
     let (.., of_loop) = first_cause(&lines(&[("worker", "v1eeeeeeee1")]), 8);
     assert!(!of_loop.contains("of worker"), "{of_loop}");
 }
+
+#[test]
+fn what_only_idle_threads_wait_for_is_not_most_waited_for() {
+    let top = |picture: &str| {
+        let view = of(Report::Summary, &trace(picture), &Query::default());
+        let Some(Value::Rows(rows)) = view.field("top_objects") else { panic!("no objects") };
+        let name =
+            |row: &dwell_view::Row| if let Value::Text(name) = &row.values[0] { name.clone() } else { String::new() };
+        rows.rows.iter().map(name).collect::<Vec<_>>()
+    };
+    let server = "loop: eeeeeeeeeeee#\na   : ##1111###2222\nb   : #mmmmm####mmm1";
+    assert_eq!(top(server), ["m"]);
+    assert_eq!(top("loop: eeeeeeeeeeee#\na   : #############"), Vec::<String>::new());
+}

@@ -47,12 +47,38 @@ pub struct CauseGroup<'p> {
     pub causes: Vec<CauseAt<'p>>,
     /// Functions that call it, each with its time, ns; in no order.
     pub callers: Vec<(String, u64)>,
+    /// The function of a package that it calls, directly or not, in which most of the time is, and that part.
+    pub inside: Option<(String, f64)>,
 }
 
 /// Groups causes by function: down the calls, and apart where a function only hands the work on to others; but together where only
 /// small pieces would be left.
 pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
-    of_nameless(by_named_function(causes))
+    let mut groups = of_nameless(by_named_function(causes));
+    groups.iter_mut().for_each(|group| group.inside = most_inside(&group.causes));
+    groups
+}
+
+/// The innermost function of packages in which most of the causes' time is, with its line, and that part.
+fn most_inside(causes: &[CauseAt<'_>]) -> Option<(String, f64)> {
+    let (whole, mut inside) = (sum(causes), None);
+    let mut left = causes.to_vec();
+    for depth in 0.. {
+        let mut callees: BTreeMap<&str, Vec<CauseAt<'_>>> = BTreeMap::new();
+        for cause in left {
+            if let Some((function, _)) = cause.place.inside.get(depth) {
+                callees.entry(function).or_default().push(cause);
+            }
+        }
+        let most = callees.into_values().max_by_key(|causes| sum(causes));
+        let Some(most) = most.filter(|causes| sum(causes) as f64 >= MOST_SHARE * whole.max(1) as f64) else { break };
+        let mut lines: Vec<(String, u64)> = Vec::new();
+        most.iter().for_each(|cause| add(&mut lines, &cause.place.inside[depth].1, cause.ns));
+        let line = lines.into_iter().rev().max_by_key(|(_, ns)| *ns);
+        inside = line.map(|(line, _)| (line, sum(&most) as f64 / whole.max(1) as f64));
+        left = most;
+    }
+    inside
 }
 
 fn by_named_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
@@ -89,17 +115,21 @@ fn together<'p>(causes: &[CauseAt<'p>]) -> Option<(Vec<CauseAt<'p>>, Vec<CauseAt
 
 fn apart(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
     let mut groups = Vec::new();
+    let most = MOST_SHARE * sum(&causes) as f64;
     let mut left = vec![(0, causes)];
     while let Some((depth, causes)) = left.pop() {
         let whole = sum(&causes);
         let (own, callees) = split_by_callee(causes, depth);
         let is_large = |causes: &Vec<CauseAt<'_>>| depth == 0 || sum(causes) as f64 >= CALLEE_SHARE * whole as f64;
         let works_itself = depth > 0 && sum(&own) as f64 >= SELF_SHARE * whole as f64;
-        if works_itself || !callees.iter().any(is_large) {
+        // A function that works itself is named, unless most of all that ran is in one that it calls.
+        let has_most = |causes: &Vec<CauseAt<'_>>| depth > 0 && sum(causes) as f64 >= most;
+        let is_apart = |causes: &Vec<CauseAt<'_>>| if works_itself { has_most(causes) } else { is_large(causes) };
+        if !callees.iter().any(is_apart) {
             groups.push(group_at(own.into_iter().chain(callees.into_iter().flatten()).collect(), depth));
             continue;
         }
-        let (large, small): (Vec<_>, Vec<_>) = callees.into_iter().partition(is_large);
+        let (large, small): (Vec<_>, Vec<_>) = callees.into_iter().partition(is_apart);
         left.extend(large.into_iter().map(|causes| (depth + 1, causes)));
         let rest: Vec<CauseAt<'_>> = own.into_iter().chain(small.into_iter().flatten()).collect();
         if !rest.is_empty() {
@@ -163,7 +193,7 @@ pub fn by_place(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
     let mut groups: BTreeMap<&str, CauseGroup<'_>> = BTreeMap::new();
     for cause in causes {
         let at = cause.place.at.as_str();
-        let new = || CauseGroup { at: at.to_owned(), causes: Vec::new(), callers: Vec::new() };
+        let new = || CauseGroup { at: at.to_owned(), ..CauseGroup::default() };
         let group = groups.entry(at).or_insert_with(new);
         if !cause.place.caller().is_empty() {
             add(&mut group.callers, cause.place.caller(), cause.ns);
@@ -220,7 +250,7 @@ fn group_at(causes: Vec<CauseAt<'_>>, depth: usize) -> CauseGroup<'_> {
         }
     }
     let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
-    CauseGroup { at, causes, callers }
+    CauseGroup { at, causes, callers, inside: None }
 }
 
 /// The group of causes of which nearly all are in `function`.
@@ -234,7 +264,7 @@ fn innermost_group<'p>(causes: Vec<CauseAt<'p>>, function: &str) -> CauseGroup<'
         }
     }
     let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
-    CauseGroup { at, causes, callers }
+    CauseGroup { at, causes, callers, inside: None }
 }
 
 fn add(sums: &mut Vec<(String, u64)>, key: &str, ns: u64) {
@@ -251,7 +281,7 @@ mod tests {
     fn place(path: &str) -> CodePlace {
         let path: Vec<(String, String)> =
             path.split('>').map(|at| (at.split(':').next().unwrap().to_owned(), at.to_owned())).collect();
-        CodePlace { at: path.last().unwrap().1.clone(), path }
+        CodePlace { at: path.last().unwrap().1.clone(), path, inside: Vec::new() }
     }
 
     /// `(path, ns)` to `(at, ns)`, the largest first.
@@ -276,6 +306,34 @@ mod tests {
     fn a_function_that_hands_on_is_not_named() {
         let groups = groups_of(&[("loop:1>parse:5", 40), ("loop:2>store:7", 55), ("loop:3", 3), ("loop:4>log:8", 2)]);
         assert_eq!(groups, [("store:7".into(), 55), ("parse:5".into(), 40), ("loop:3".into(), 5)]);
+    }
+
+    #[test]
+    fn most_of_the_time_has_its_own_name_though_the_caller_works_too() {
+        let groups = groups_of(&[("module:2", 26), ("module:10>run:8>step:4", 74)]);
+        assert_eq!(groups, [("step:4".into(), 74), ("module:2".into(), 26)]);
+        let nested = [
+            ("parse:1", 25),
+            ("parse:2>object:1", 25),
+            ("parse:2>object:2>text:1", 25),
+            ("parse:2>object:2>text:2>byte:1", 25),
+        ];
+        assert_eq!(groups_of(&nested), [("object:2".into(), 75), ("parse:1".into(), 25)]);
+    }
+
+    #[test]
+    fn what_packages_do_is_told_as_far_down_as_it_stays_together() {
+        let mut places = [place("main:9>load:3"), place("main:9>load:3"), place("main:9>load:4")];
+        let inside = |path: &str| place(path).path;
+        places[0].inside = inside("Client.get:1>Context.new:2>read_certificates:3");
+        places[1].inside = inside("Client.get:1>Context.new:2>seed:4");
+        let times = [50, 30, 20];
+        let causes: Vec<CauseAt<'_>> =
+            (0..).zip(places.iter().zip(times)).map(|(cause, (place, ns))| CauseAt { place, ns, cause }).collect();
+        let groups = by_function(&causes);
+        assert_eq!(groups[0].at, "load:3");
+        assert_eq!(groups[0].inside, Some(("Context.new:2".to_owned(), 0.8)));
+        assert_eq!(by_function(&causes[2..])[0].inside, None);
     }
 
     #[test]

@@ -67,6 +67,7 @@ mod tests;
 mod turns;
 mod wait_ends;
 mod wait_parts;
+mod wait_sums;
 mod waiters;
 mod waiting_calls;
 mod walk;
@@ -99,7 +100,7 @@ pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
     AlwaysAsked, AskedEndpoint, LoopRequests, always_asked, takes_requests, waiting_requests,
 };
-pub use self::places::{CodePlace, function_at, run_place, wait_place};
+pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes};
@@ -112,6 +113,7 @@ pub use self::terms::{
     Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine,
 };
 use self::wait_parts::{Wait, WaitPart};
+use self::wait_sums::WaitSums;
 use self::waiters::Waiters;
 use self::walk::WaitWalk;
 use crate::engine::fold::Fold;
@@ -150,6 +152,8 @@ pub struct Explanation<'f, 't> {
     pub deadlocks: Vec<Vec<Link>>,
     /// That the program stood still at the end of the recording, without a deadlock.
     pub standstill: Option<Standstill>,
+    /// Names of the objects at which only threads without work waited.
+    pub idle_objects: HashSet<String>,
     /// Steps of the walk: its work.
     #[cfg(test)]
     pub steps: u64,
@@ -204,7 +208,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let mut asked = kept_outside(fold, &classes, &saturated);
     asked.extend(path(fold).map(|(thread, from, to)| (thread, (from, to), PATH)));
-    let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
+    let mut sums = WaitSums::new(trace);
     for part in windows.parts().iter().rev() {
         for (thread, (from, to), root) in within(&asked, *part) {
             path_ns += if root == PATH { to - from } else { 0 };
@@ -212,8 +216,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         }
         walk.walk(*part, &mut |wait, parts| {
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
-            let ns = to.saturating_sub(from);
-            of_thread[wait.thread].add_wait(wait.class, ns);
+            let ns = sums.add(wait, to.saturating_sub(from));
             if let Some(root) = root_of(wait).filter(|_| ns > 0) {
                 demand_ns = demand_ns.saturating_add(if root == WAITS { ns } else { 0 });
                 parts.push(WaitPart { from, to, root });
@@ -221,7 +224,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         });
     }
     let (chains, mut found) = walk.found();
-    of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
+    sums.of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
         accounts.entry(first.role).or_default().move_demand_to_idle(ns);
@@ -238,6 +241,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         names,
         accounts,
         demand_ns,
+        idle_objects: sums.idle_objects(trace),
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: windows.length_ns(),
         share: 1.0,

@@ -15,6 +15,8 @@ pub struct CodePlace {
     pub at: String,
     /// The functions of the program that lead to it, itself last, each once; and each with its line, as `at` is.
     pub path: Vec<(String, String)>,
+    /// Functions of packages that it calls, the first call first, likewise. They are told of where a thread runs only.
+    pub inside: Vec<(String, String)>,
 }
 
 impl CodePlace {
@@ -50,9 +52,10 @@ const LONGEST_PATH: usize = 48;
 const LONGEST_NAME: usize = 72;
 
 /// The place of `stack` at which a thread waits: where the program's own sources call what waits, not the package that does. Without
-/// such a function it is that of [`run_place`].
+/// such a function it is that of packages; without one, of its libraries; without one, of Python's own library; without one, the innermost
+/// function outside of the kernel.
 pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
-    place(trace, stacks, stack, &|frame| !is_of_package_at(trace, frame))
+    CodePlace { inside: Vec::new(), ..run_place(trace, stacks, stack) }
 }
 
 /// Whether a frame's function is a package's, which others wrote.
@@ -68,14 +71,8 @@ pub fn is_of_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> 
     stacks.is_own(stack) && !is_library(trace, stacks, stack) && !stacks.frame(stack).is_some_and(is_packages)
 }
 
-/// The place of `stack` at which a thread runs: the functions of the program and of packages in it; without one, those of its libraries;
-/// without one, those of Python's own library; without one, the innermost function outside of the kernel.
+/// The place of `stack` at which a thread runs: likewise, with what packages do there.
 pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
-    place(trace, stacks, stack, &|_| true)
-}
-
-/// The place of `stack`, in frames of the program that `are_first`, as far as there are any.
-fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn Fn(usize) -> bool) -> CodePlace {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
     let is_named = |stack: &StackId| {
         let in_file = || stacks.frame(*stack).is_some_and(|frame| !trace.frames.file[frame].is_empty());
@@ -84,10 +81,12 @@ fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn
     let of_library = |stack: &&StackId| stacks.is_own(**stack) && is_named(stack);
     let of_program = |stack: &&StackId| of_library(stack) && !is_library(trace, stacks, **stack);
     let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
-    let comes_first = |stack: &StackId| stacks.frame(*stack).is_some_and(are_first);
+    let of_sources = |stack: &StackId| stacks.frame(*stack).is_some_and(|frame| !is_of_package_at(trace, frame));
     let mut found: Vec<StackId> = chain.iter().filter(of_program).copied().collect();
-    if found.iter().any(comes_first) {
-        found.retain(comes_first);
+    let mut inside = Vec::new();
+    if let Some(innermost) = found.iter().position(of_sources) {
+        inside = path(trace, stacks, &found[..innermost]);
+        found.retain(of_sources);
     }
     if found.is_empty() {
         found = chain.iter().filter(of_library).copied().collect();
@@ -104,7 +103,7 @@ fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId, are_first: &dyn
     }
     let path = path(trace, stacks, &found);
     let at = path.last().map_or_else(|| "an unknown place".to_owned(), |(_, at)| at.clone());
-    CodePlace { at, path }
+    CodePlace { at, path, inside }
 }
 
 /// The functions of these frames, given innermost first, from the outermost on; a function that calls itself is there once.

@@ -33,6 +33,8 @@ pub struct RootCause {
     pub at: String,
     /// Functions that call it, each with its part of the time, ns; the largest first.
     pub callers: Vec<(String, u64)>,
+    /// Of what ran: the function of a package in which most of it is, with its line, and that part.
+    pub inside: Option<(String, f64)>,
     /// Waits that it explains: thread-nanoseconds.
     pub wait_ns: u64,
     /// Time in which anybody was delayed by it, ns.
@@ -245,7 +247,7 @@ fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u6
 
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.
 fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
-    let CauseGroup { at, causes, mut callers } = group;
+    let CauseGroup { at, causes, mut callers, inside } = group;
     let heaviest = causes.iter().max_by_key(|at| (at.ns, std::cmp::Reverse(at.cause)))?.cause as usize;
     callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let cause = found.causes[heaviest];
@@ -253,6 +255,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         cause,
         at: if cause.place == NOTHING { String::new() } else { at },
         callers,
+        inside,
         wait_ns: 0,
         wall_ns: 0,
         path_ns: 0,
