@@ -7,9 +7,11 @@ use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
-    wait_place,
+    sleeps_at, wait_place,
 };
 
+/// Sleeps at one place from which on it is told how many they were.
+const AGAIN: u64 = 5;
 /// Part of a cause's time from which one more place that calls is named.
 const CALLER_SHARE: f64 = 0.1;
 /// Functions in a row that call a wait, at most.
@@ -96,8 +98,11 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    let text =
-        Prose::from(sentence).and(request_words::extent(fold, root)).and(called_by(fold, root)).and(inside(root));
+    let text = Prose::from(sentence)
+        .and(request_words::extent(fold, root))
+        .and(called_by(fold, root))
+        .and(inside(root))
+        .and(repeated(fold, explanation, root));
     let text = text.and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
@@ -175,8 +180,11 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
-    let text =
-        Prose::from(sentence).and(called_by(fold, root)).and(inside(root)).and(slept_within(fold, explanation, root));
+    let text = Prose::from(sentence)
+        .and(called_by(fold, root))
+        .and(inside(root))
+        .and(repeated(fold, explanation, root))
+        .and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 
@@ -204,6 +212,15 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
         callers => callers.join(", "),
     };
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
+}
+
+/// How often it slept there, where that was again and again.
+fn repeated(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    if root.cause.kind != CauseKind::Slept || fold.query.is_filtered() || fold.query.is_cut() {
+        return None;
+    }
+    let (count, ns) = sleeps_at(fold.trace, &explanation.names, root.cause.role, &root.at);
+    (count >= AGAIN).then(|| say!(CAUSE_REPEATED, count = count, each = Word::Ns(ns / count)))
 }
 
 /// The function of a package in which most of what ran was.

@@ -7,6 +7,8 @@ sentence_table! {
         "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_REPEATED = "cause-repeated", "That is {count} sleeps of {each} each, on average.",
+        "{count} 回のスリープで、平均 {each} です。";
     CAUSE_INSIDE = "cause-inside", "{share} of it was in {function}.",
         "その {share} は {function} の中です。";
     CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",

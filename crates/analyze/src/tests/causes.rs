@@ -65,3 +65,12 @@ fn what_only_idle_threads_wait_for_is_not_most_waited_for() {
     assert_eq!(top(server), ["m"]);
     assert_eq!(top("loop: eeeeeeeeeeee#\na   : #############"), Vec::<String>::new());
 }
+
+#[test]
+fn sleeps_that_are_repeated_are_counted() {
+    let told = |picture: &str| text(&of(Report::Explain, &trace(picture), &Query::default()));
+    let often = told("a: ##sss#sss#sss#sss#sss#sss##");
+    assert!(often.contains("That is 6 sleeps of 3.00 ms each, on average."), "{often}");
+    let once = told("a: ##ssssssssssssssssssssssss##");
+    assert!(once.contains("slept") && !once.contains("That is"), "{once}");
+}

@@ -101,6 +101,7 @@ export const lossesJa: Record<string, string> = {
 export const sentencesJa: Record<string, string> = {
   "cause-slept": "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-ran": "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
+  "cause-repeated": "{count} 回のスリープで、平均 {each} です。",
   "cause-inside": "その {share} は {function} の中です。",
   "cause-collected": "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。",
   "cause-queued": "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。",

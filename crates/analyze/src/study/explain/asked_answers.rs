@@ -1,8 +1,9 @@
-//! Answers that threads waited for one at a time: how many came, and how long each took.
+//! What threads wait for again and again at one place: answers one at a time, and sleeps.
 
-use dwell_model::Outcome;
+use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
+use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{LabelId, RoleId};
 
@@ -61,4 +62,19 @@ pub fn waits_ns_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str)
         });
     }
     sum
+}
+
+/// How often threads of a role slept at the place that is called `at`, and how long, ns.
+pub fn sleeps_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> (u64, u64) {
+    let (events, mut count, mut sum) = (trace.events(), 0u64, 0u64);
+    for thread in names.members_of(role) {
+        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+            let key = events.key(key);
+            let sleeps = times.wait_ns > 0 && object_type(trace, key.object()) == ObjectType::Sleep;
+            if sleeps && names.is_at(key.stack(), at) {
+                (count, sum) = (count + 1, sum.saturating_add(times.wait_ns));
+            }
+        });
+    }
+    (count, sum)
 }

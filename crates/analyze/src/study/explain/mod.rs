@@ -78,7 +78,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_store::Trace;
 
 pub use self::account::Account;
-pub use self::asked_answers::{AskedAnswers, asked_answers, waits_ns_at};
+pub use self::asked_answers::{AskedAnswers, asked_answers, sleeps_at, waits_ns_at};
 pub use self::asked_collections::asked_collections;
 use self::awaited_ends::is_awaited;
 use self::blocked_loops::blocked_spans;
