@@ -62,7 +62,7 @@ const BURNT: Case = {
     only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
 };
 
-/** Where a process makes its calls: from where they were sampled. */
+/** CPU time of a process in the kernel: from where it was sampled. */
 const CALLS: Case = {
   evidence: () => [{ kind: 'cpu-share' }],
   show: (state, finding) => only({ ...state, tab: 'bottom-up' }, 'process', named(finding)),
@@ -91,6 +91,7 @@ const CASES: Record<string, Case> = {
   'head-of-line-blocking': SOCKET,
   'small-reads': CALLS,
   'small-writes': CALLS,
+  'memory-churn': CALLS,
   'accept-bottleneck': SOCKET,
   'slow-reader': {
     // No thread waits for the reader: the loop waits for whatever comes.

@@ -9,6 +9,7 @@ mod counters;
 mod event_loop;
 pub(crate) mod evidence;
 mod finding;
+mod memory_churn;
 mod nagle;
 mod numbers;
 mod outliers;
@@ -110,6 +111,7 @@ findings! {
     queues::HEAD_OF_LINE_BLOCKING => queues::head_of_line_blocking;
     small_reads::SMALL_READS => small_reads::small_reads;
     small_calls::SMALL_WRITES => small_calls::small_writes;
+    memory_churn::MEMORY_CHURN => memory_churn::memory_churn;
     outliers::OUTLIERS_CPU_TAKEN => outliers::cpu_taken;
     outliers::OUTLIERS_INTERRUPTED => outliers::interrupted;
     outliers::OUTLIERS_MEMORY => outliers::memory;

@@ -136,8 +136,15 @@ const CHURN_PER_SECOND: f64 = 50.0;
 const SHORT_LIFE_NS: u64 = 20_000_000;
 /// What a thread's creation and end cost at least: clone, stack, scheduler, exit and join on today's machines.
 const LIFE_COST_NS: u64 = 20_000;
-/// The same of a process that runs a program with some libraries.
+/// The same of a process that runs a program with some libraries, …
 const PROCESS_COST_NS: u64 = 500_000;
+/// … and of one that starts an interpreter, which lives longer if it does nothing.
+const INTERPRETER_COST_NS: u64 = 20_000_000;
+const INTERPRETER_LIFE_NS: u64 = 100_000_000;
+/// How programs are called that are interpreters, or begin to be.
+const INTERPRETERS: &[&str] = &["python", "node", "ruby", "perl", "php", "java", "Rscript", "pwsh", "lua", "deno"];
+/// Programs that are named, at most.
+const NAMED: usize = 3;
 
 /// Threads that end soon after another one of the program made them.
 struct Churn {
@@ -161,7 +168,8 @@ impl Churn {
             |thread: &usize| fold.windows.contains(threads.start_ns[*thread]) && is_first(*thread) == processes;
         let life = |thread: &usize| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
         let is_short = |thread: &usize| {
-            threads.exited[*thread] && life(thread) <= SHORT_LIFE_NS && threads.parent[*thread].is_some()
+            let longest_ns = if processes { longest_life_ns(&threads.name[*thread]) } else { SHORT_LIFE_NS };
+            threads.exited[*thread] && life(thread) <= longest_ns && threads.parent[*thread].is_some()
         };
         let rows: Vec<usize> = (0..threads.tid.len()).filter(inside).filter(is_short).collect();
         let per_second = rows.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64;
@@ -186,22 +194,40 @@ impl Churn {
         self.lives_ns / self.rows.len().max(1) as u64
     }
 
-    /// The name that most of them have.
-    fn name<'t>(&self, evidence: &Evidence<'_, 't>) -> &'t str {
+    /// Their names, those of most first, each with how many have it.
+    fn names<'t>(&self, evidence: &Evidence<'_, 't>) -> Vec<(&'t str, usize)> {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for row in &self.rows {
             *names.entry(&evidence.fold.trace.threads.name[*row]).or_default() += 1;
         }
-        names.into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name)
+        let mut names: Vec<(&str, usize)> = names.into_iter().collect();
+        names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        names
     }
 
-    /// With what each of them costs beside its work.
-    fn finding(&self, query: &Query, each_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
+    /// The name that most of them have.
+    fn name<'t>(&self, evidence: &Evidence<'_, 't>) -> &'t str {
+        self.names(evidence).first().map_or("", |(name, _)| name)
+    }
+
+    /// What each of them costs beside its work, ns, by what a process with its name does.
+    fn process_costs_ns(&self, evidence: &Evidence<'_, '_>) -> u64 {
+        let threads = &evidence.fold.trace.threads;
+        let cost = |row: &usize| {
+            let life_ns = threads.end_ns[*row].saturating_sub(threads.start_ns[*row]);
+            let starts = is_interpreter(&threads.name[*row]);
+            life_ns.min(if starts { INTERPRETER_COST_NS } else { PROCESS_COST_NS })
+        };
+        self.rows.iter().map(cost).sum()
+    }
+
+    /// With what all of them cost beside their work.
+    fn finding(&self, query: &Query, costs_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
         let claims = vec![
             Claim::at_least("summary", query, "threads", self.rows.len() as u64),
             Claim::at_least("summary", query, "preemption_ns", self.queued_ns),
         ];
-        let cost_ns = self.queued_ns.saturating_add(each_ns * self.rows.len() as u64);
+        let cost_ns = self.queued_ns.saturating_add(costs_ns);
         vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, claims, ..Finding::default() }]
     }
 }
@@ -215,18 +241,36 @@ pub fn thread_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         life = Word::Ns(churn.life_ns()),
         queued = Word::Ns(churn.queued_ns),
     );
-    churn.finding(evidence.fold.query, LIFE_COST_NS, format!("threads named {}", churn.name(evidence)), text)
+    let costs_ns = LIFE_COST_NS * churn.rows.len() as u64;
+    churn.finding(evidence.fold.query, costs_ns, format!("threads named {}", churn.name(evidence)), text)
 }
 
 pub fn process_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let Some(churn) = Churn::of(evidence, true) else { return Vec::new() };
+    let names = churn.names(evidence);
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    let named: Vec<String> = names.iter().take(NAMED).map(|(name, count)| format!("{count} {name}")).collect();
     let text = say!(
         PROCESS_CHURN,
         processes = churn.rows.len(),
+        names = format!("{}{more}", named.join(", ")),
         rate = Word::Real(churn.per_second, 0),
         life = Word::Ns(churn.life_ns()),
         queued = Word::Ns(churn.queued_ns),
     );
-    let each_ns = churn.life_ns().min(PROCESS_COST_NS);
-    churn.finding(evidence.fold.query, each_ns, format!("processes named {}", churn.name(evidence)), text)
+    churn.finding(
+        evidence.fold.query,
+        churn.process_costs_ns(evidence),
+        format!("processes named {}", churn.name(evidence)),
+        text,
+    )
+}
+
+/// How long a process with a name lives at most, if starting it was most of that, ns.
+fn longest_life_ns(name: &str) -> u64 {
+    if is_interpreter(name) { INTERPRETER_LIFE_NS } else { SHORT_LIFE_NS }
+}
+
+fn is_interpreter(name: &str) -> bool {
+    INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
 }

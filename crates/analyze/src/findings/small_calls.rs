@@ -93,7 +93,9 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
         if !is_much || 2 * of_sockets > cost_ns {
             return None;
         }
-        let stack = fold.stacks.shown(heaviest(stacks));
+        let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+        stacks.iter().for_each(|(stack, ns)| *places.entry(fold.stacks.own(*stack)).or_default() += ns);
+        let stack = heaviest(&places);
         let name = process.get().and_then(|row| trace.processes.name.get(row)).cloned().unwrap_or_default();
         let (calls, bytes, share) = (*calls, (*bytes + *calls / 2) / *calls, Word::part(cost_ns, cpu_ns));
         let text = match direction.column {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod event_loops;
+mod memory_churn;
 mod small_calls;
 
 use std::fs;
@@ -218,7 +219,13 @@ fn processes_that_hardly_live_are_no_threads() {
         trace.threads.process[thread] = ProcessId::new(trace.processes.push(row));
     }
     trace.tables_changed();
-    assert_eq!(the("process-churn", &trace).subject, "processes named short");
+    let finding = the("process-churn", &trace);
+    assert_eq!(finding.subject, "processes named short");
+    assert!(finding.evidence.to_string().starts_with("150 processes (150 short), "), "{}", finding.evidence);
+    let cost_ns = finding.cost_ns;
+    // Starting an interpreter takes all of the millisecond for which each lives.
+    trace.threads.name.iter_mut().skip(1).for_each(|name| *name = "python3".into());
+    assert_eq!(the("process-churn", &trace).cost_ns - cost_ns, 75 * CELL);
     assert!(!ids(&trace).contains(&"thread-churn"));
 }
 

@@ -102,6 +102,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         .and(request_words::extent(fold, root))
         .and(called_by(fold, root))
         .and(inside(root))
+        .and(in_kernel(root))
         .and(repeated(fold, explanation, root));
     let text = text.and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
@@ -183,6 +184,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let text = Prose::from(sentence)
         .and(called_by(fold, root))
         .and(inside(root))
+        .and(in_kernel(root))
         .and(repeated(fold, explanation, root))
         .and(slept_within(fold, explanation, root));
     text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
@@ -212,6 +214,12 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
         callers => callers.join(", "),
     };
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
+}
+
+/// The system call in which much of what ran was.
+fn in_kernel(root: &RootCause) -> Option<Sentence> {
+    let (call, share) = root.in_kernel.as_ref()?;
+    Some(say!(CAUSE_IN_KERNEL, share = Word::Share(*share), call = call.as_str()))
 }
 
 /// How often it slept there, where that was again and again.

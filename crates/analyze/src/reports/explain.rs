@@ -16,7 +16,9 @@ use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::queue_causes::QueueReason;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, NOTHING, RootCause, estimate, explain as explanation_of, wait_place};
+use crate::study::explain::{
+    Explanation, Link, NOTHING, RootCause, asked_collections, estimate, explain as explanation_of, wait_place,
+};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -132,11 +134,18 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
             Value::None,
             Value::None,
             Value::None,
-            Value::Prose(cause.reason.advice().into()),
+            Value::Prose(queue_advice(fold, explanation, cause.reason).into()),
             Value::Prose(text),
             stack_value(fold, cause.stack),
         ],
     }
+}
+
+/// What to do about a wait for CPUs: the program may ask itself for the collections that take them.
+fn queue_advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, reason: QueueReason) -> Sentence {
+    let asked = || explanation.causes.iter().find_map(|root| asked_collections(fold, root));
+    let place = (reason == QueueReason::Collector).then(asked).flatten();
+    place.map_or_else(|| reason.advice(), |place| say!(ADVICE_COLLECTION_ASKED, place = place))
 }
 
 /// What waits for threads in run queues add up to, and the largest chain of them.

@@ -7,6 +7,8 @@ sentence_table! {
         "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_IN_KERNEL = "cause-in-kernel", "{share} of it was in the kernel, for {call}.",
+        "その {share} はカーネルの中で、{call} のためです。";
     CAUSE_REPEATED = "cause-repeated", "That is {count} sleeps of {each} each, on average.",
         "{count} 回のスリープで、平均 {each} です。";
     CAUSE_INSIDE = "cause-inside", "{share} of it was in {function}.",

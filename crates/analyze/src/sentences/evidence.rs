@@ -69,6 +69,9 @@ sentence_table! {
     SMALL_READS = "small-reads",
         "{short} of {all} receives, {bytes} bytes on average, left more behind that had come; receiving took {cpu} of CPU time, {share} of it by these calls.",
         "{all} 回の受信のうち {short} 回 (平均 {bytes} バイト) は、届いていたデータを残しました。受信の CPU 時間は {cpu} で、その {share} がこれらの呼び出しです。";
+    MEMORY_CHURN = "memory-churn",
+        "{process} spent {cpu}, {share} of its CPU time, on memory that it takes from the kernel and gives back: {faults} in page faults, {calls} in munmap, mmap and their kin.",
+        "{process} は CPU 時間の {share} にあたる {cpu} を、カーネルからのメモリーの取得と返却に費やしました。ページフォルトが {faults}、マップとその解除などの呼び出しが {calls} です。";
     SMALL_FILE_READS = "small-file-reads",
         "{process} made {calls} calls that read, of {bytes} {bytes|byte|bytes} each on average; they took {cpu}, {share} of its CPU time.",
         "{process} は読み取りの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。";
@@ -105,8 +108,8 @@ sentence_table! {
         "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
         "{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
     PROCESS_CHURN = "process-churn",
-        "{processes} processes, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
-        "{processes} 個のプロセス (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
+        "{processes} processes ({names}), {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
+        "{processes} 個のプロセス ({names}、毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
     OUTLIERS = "outliers",
         "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.",
         "{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。";

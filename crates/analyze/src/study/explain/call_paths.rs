@@ -18,6 +18,9 @@ const PIECE_SHARE: f64 = 0.34;
 const MOST_SHARE: f64 = 0.6;
 const OUTERMOST: usize = 2;
 
+/// Part of a group's time in one system call, from which on that is told.
+const KERNEL_SHARE: f64 = 0.3;
+
 /// Part of a group's time in one innermost function, from which on the group is called by that.
 const INNERMOST_SHARE: f64 = 0.8;
 
@@ -49,14 +52,28 @@ pub struct CauseGroup<'p> {
     pub callers: Vec<(String, u64)>,
     /// The function of a package that it calls, directly or not, in which most of the time is, and that part.
     pub inside: Option<(String, f64)>,
+    /// The system call in which much of the time is, and that part.
+    pub in_kernel: Option<(String, f64)>,
 }
 
 /// Groups causes by function: down the calls, and apart where a function only hands the work on to others; but together where only
 /// small pieces would be left.
 pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
     let mut groups = of_nameless(by_named_function(causes));
-    groups.iter_mut().for_each(|group| group.inside = most_inside(&group.causes));
+    for group in &mut groups {
+        group.inside = most_inside(&group.causes);
+        group.in_kernel = much_in_kernel(&group.causes);
+    }
     groups
+}
+
+/// The system call with most of the causes' time, and that part, where it is much.
+fn much_in_kernel(causes: &[CauseAt<'_>]) -> Option<(String, f64)> {
+    let (whole, mut calls) = (sum(causes).max(1), Vec::new());
+    let in_call = causes.iter().filter(|cause| !cause.place.in_kernel.is_empty());
+    in_call.for_each(|cause| add(&mut calls, &cause.place.in_kernel, cause.ns));
+    let (call, ns) = calls.into_iter().rev().max_by_key(|(_, ns)| *ns)?;
+    (ns as f64 >= KERNEL_SHARE * whole as f64).then(|| (call, ns as f64 / whole as f64))
 }
 
 /// The innermost function of packages in which most of the causes' time is, with its line, and that part.
@@ -250,7 +267,7 @@ fn group_at(causes: Vec<CauseAt<'_>>, depth: usize) -> CauseGroup<'_> {
         }
     }
     let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
-    CauseGroup { at, causes, callers, inside: None }
+    CauseGroup { at, causes, callers, ..CauseGroup::default() }
 }
 
 /// The group of causes of which nearly all are in `function`.
@@ -264,7 +281,7 @@ fn innermost_group<'p>(causes: Vec<CauseAt<'p>>, function: &str) -> CauseGroup<'
         }
     }
     let at = lines.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or_else(String::new, |(at, _)| at);
-    CauseGroup { at, causes, callers, inside: None }
+    CauseGroup { at, causes, callers, ..CauseGroup::default() }
 }
 
 fn add(sums: &mut Vec<(String, u64)>, key: &str, ns: u64) {
@@ -281,7 +298,7 @@ mod tests {
     fn place(path: &str) -> CodePlace {
         let path: Vec<(String, String)> =
             path.split('>').map(|at| (at.split(':').next().unwrap().to_owned(), at.to_owned())).collect();
-        CodePlace { at: path.last().unwrap().1.clone(), path, inside: Vec::new() }
+        CodePlace { at: path.last().unwrap().1.clone(), path, ..CodePlace::default() }
     }
 
     /// `(path, ns)` to `(at, ns)`, the largest first.
@@ -334,6 +351,18 @@ mod tests {
         assert_eq!(groups[0].at, "load:3");
         assert_eq!(groups[0].inside, Some(("Context.new:2".to_owned(), 0.8)));
         assert_eq!(by_function(&causes[2..])[0].inside, None);
+    }
+
+    #[test]
+    fn a_system_call_with_much_of_the_time_is_told() {
+        let called = |call: &str| CodePlace { in_kernel: call.into(), ..place("main:1>scan:2") };
+        let places = [called("newfstatat"), called("openat"), called("")];
+        let cause = |at: usize, ns| CauseAt { place: &places[at], ns, cause: at as CauseId };
+        assert_eq!(
+            by_function(&[cause(0, 50), cause(1, 10), cause(2, 40)])[0].in_kernel,
+            Some(("newfstatat".into(), 0.5))
+        );
+        assert_eq!(by_function(&[cause(0, 20), cause(1, 10), cause(2, 70)])[0].in_kernel, None);
     }
 
     #[test]

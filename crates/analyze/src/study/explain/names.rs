@@ -91,7 +91,7 @@ pub struct Names<'f, 't> {
     /// The same of waits by which something is handed over to a queue.
     queue_puts: HashSet<(LabelId, PlaceId)>,
     places: Vec<CodePlace>,
-    place_numbers: HashMap<[Vec<(String, String)>; 2], PlaceId>,
+    place_numbers: HashMap<CodePlace, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
     /// Of each stack, with whether garbage is collected there; none where it was not met.
     run_place_of: Vec<Option<(PlaceId, bool)>>,
@@ -447,7 +447,7 @@ impl<'f, 't> Names<'f, 't> {
 
     fn number_of(&mut self, place: CodePlace) -> PlaceId {
         let next = self.places.len() as PlaceId;
-        let number = *self.place_numbers.entry([place.path.clone(), place.inside.clone()]).or_insert(next);
+        let number = *self.place_numbers.entry(place.clone()).or_insert(next);
         if number == next {
             self.places.push(place);
         }

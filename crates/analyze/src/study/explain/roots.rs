@@ -35,6 +35,8 @@ pub struct RootCause {
     pub callers: Vec<(String, u64)>,
     /// Of what ran: the function of a package in which most of it is, with its line, and that part.
     pub inside: Option<(String, f64)>,
+    /// The system call in which much of it is, and that part.
+    pub in_kernel: Option<(String, f64)>,
     /// Waits that it explains: thread-nanoseconds.
     pub wait_ns: u64,
     /// Time in which anybody was delayed by it, ns.
@@ -247,7 +249,7 @@ fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u6
 
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.
 fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
-    let CauseGroup { at, causes, mut callers, inside } = group;
+    let CauseGroup { at, causes, mut callers, inside, in_kernel } = group;
     let heaviest = causes.iter().max_by_key(|at| (at.ns, std::cmp::Reverse(at.cause)))?.cause as usize;
     callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let cause = found.causes[heaviest];
@@ -256,6 +258,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         at: if cause.place == NOTHING { String::new() } else { at },
         callers,
         inside,
+        in_kernel,
         wait_ns: 0,
         wall_ns: 0,
         path_ns: 0,
@@ -268,12 +271,12 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     })
 }
 
-/// The time of each cause: of what waits, or else of the path and of what is served.
+/// The time of each cause: of what waits, or of the path and of what is served where that is longer.
 fn times(chains: &Chains, found: &FoundCauses) -> Vec<u64> {
     let (mut waits, mut path) = (vec![0u64; found.causes.len()], vec![0u64; found.causes.len()]);
     for ((node, cause), ns) in &found.waits_ns {
         let sums = if chains.node(*node).root == WAITS { &mut waits } else { &mut path };
         sums[*cause as usize] = sums[*cause as usize].saturating_add(*ns);
     }
-    waits.into_iter().zip(path).map(|(waits, path)| if waits > 0 { waits } else { path }).collect()
+    waits.into_iter().zip(path).map(|(waits, path)| waits.max(path)).collect()
 }
