@@ -161,6 +161,10 @@ notices! {
     CODE_NOT_SPLIT = "code-not-split",
         "Running time is not split over code on this kernel ({error}).",
         "このカーネルでは、実行時間をコードに配分できません ({error})。";
+    CPUS_NOT_SAMPLED = "cpus-not-sampled",
+        "CPUs on which running code was not sampled: {cpus} ({error}).",
+        "実行中のコードがサンプリングされなかった CPU: {cpus} ({error})。";
+    // Of results that were made while each thread had a clock.
     THREADS_NOT_SAMPLED = "threads-not-sampled",
         "Threads whose running code was not sampled: {threads} ({error}).",
         "実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。";
