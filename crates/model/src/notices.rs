@@ -161,9 +161,9 @@ notices! {
     CODE_NOT_SPLIT = "code-not-split",
         "Running time is not split over code on this kernel ({error}).",
         "このカーネルでは、実行時間をコードに配分できません ({error})。";
-    THREADS_NOT_SAMPLED = "threads-not-sampled",
-        "Threads whose running code was not sampled: {threads} ({error}).",
-        "実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。";
+    CPUS_NOT_SAMPLED = "cpus-not-sampled",
+        "CPUs on which running code was not sampled: {cpus} ({error}).",
+        "実行中のコードがサンプリングされなかった CPU: {cpus} ({error})。";
     COLLECTOR_DIED = "collector-died",
         "The collector ended without closing the result: recorded are the first {seconds} s; what happened in the last moments before its end, its losses and the program's exit status are missing.",
         "収集プログラムが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。";

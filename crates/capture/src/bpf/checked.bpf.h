@@ -57,6 +57,28 @@
 	(bpf_ksym_exists(bpf_rdonly_cast) ? BPF_CORE_READ_BITFIELD(bpf_core_cast(pointer, typeof(*(pointer))), field) \
 					  : BPF_CORE_READ_BITFIELD_PROBED(pointer, field))
 
+/* A number of the kernel's at an address that has no type: a plain load as in FIELD, by way of a structure that every kernel has and
+ * that begins with such a number. */
+static __always_inline u64 long_at(const void *address)
+{
+	u64 value = 0;
+
+	if (bpf_ksym_exists(bpf_rdonly_cast))
+		return bpf_core_cast(address, struct load_weight)->weight;
+	bpf_probe_read_kernel(&value, sizeof(value), address);
+	return value;
+}
+
+static __always_inline int int_at(const void *address)
+{
+	int value = 0;
+
+	if (bpf_ksym_exists(bpf_rdonly_cast))
+		return bpf_core_cast(address, struct refcount_struct)->refs.counter;
+	bpf_probe_read_kernel(&value, sizeof(value), address);
+	return value;
+}
+
 /*
  * Calls `step(number, context)` up to `most` times, until it returns 1. The verifier looks at a step once, whatever `most`
  * is. Before Linux 5.17 it looks at each round, and there are no more of them than `few`. Up to Linux 6.6 it knows of the

@@ -29,8 +29,7 @@ static __always_inline void unwind_note_read(struct unwind_scratch *scratch, u64
 	u64 count = scratch->read_words, distance = address - scratch->start_sp;
 
 	if (IS_INDEX(scratch->read, count) && !(distance & 7) && distance / 8 < UNWIND_REACH) {
-		ITEM(scratch->read, count) = distance / 8;
-		ITEM(scratch->tags, count) = value;
+		ITEM(scratch->read, count) = (u32)(distance / 8) | (u32)value << UNWIND_TAG_SHIFT;
 		scratch->read_hash = unwind_mix(scratch->read_hash, value);
 		scratch->read_words = count + 1;
 	} else {
@@ -335,7 +334,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
 }
 
-/* First: the user registers of the current process's thread, and the piece of stack that most walks need. */
+/* First: the user registers of the current process's thread. Reads nothing of its stack: a recall needs less than a walk. */
 static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct pt_regs *regs)
 {
 	scratch->start_ip = scratch->ip = regs->ip;
@@ -351,23 +350,29 @@ static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct 
 	scratch->start_bp_used = 0;
 	scratch->bp_at = UNWIND_BP_OF_START;
 	scratch->stack.count = 0;
-	unwind_read_window(scratch, regs->sp);
+	scratch->window_start = ~0ULL;
 }
 
 /* The key of the stack when it is the one that is remembered, else 0. After unwind_begin. `space` names the address
  * space and must differ after exec. Code that was replaced under an unchanged stack (dlclose, dlopen) is not noticed. */
 __noinline u64 unwind_recall(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space)
 {
-	u64 hash = 0, value = 0;
+	u64 hash = 0, value = 0, bytes;
 
 	if (!scratch || !memory)
 		return 0;
 	if (scratch->start_ip != memory->ip || scratch->start_sp != memory->sp || memory->space != space ||
 	    (memory->bp_used && scratch->start_bp != memory->bp))
 		return 0;
+	bytes = memory->near_bytes;
+	if (bpf_probe_read_user(scratch->window, AT_MOST(bytes, sizeof(scratch->window)), (void *)scratch->start_sp))
+		return 0;
+	scratch->window_start = scratch->start_sp;
 	for (u64 i = 0; i < UNWIND_SLOTS && i < memory->count; i++) {
-		if (!unwind_peek(scratch, scratch->start_sp + memory->slots[i] * 8, &value) ||
-		    (u16)value != memory->tags[i])
+		u32 read = memory->read[i];
+
+		if (!unwind_peek(scratch, scratch->start_sp + (read & (UNWIND_REACH - 1)) * 8, &value) ||
+		    (u16)value != read >> UNWIND_TAG_SHIFT)
 			return 0;
 		hash = unwind_mix(hash, value);
 	}
@@ -377,6 +382,8 @@ __noinline u64 unwind_recall(struct unwind_scratch *scratch, struct unwind_memor
 /* Keeps a complete walk under the caller's key for unwind_recall. */
 __noinline int unwind_remember(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space, u64 key)
 {
+	u32 near_bytes = 0;
+
 	if (!scratch || !memory)
 		return 0;
 	memory->key = 0;
@@ -390,9 +397,13 @@ __noinline int unwind_remember(struct unwind_scratch *scratch, struct unwind_mem
 	memory->hash = scratch->read_hash;
 	memory->count = scratch->read_words;
 	for (u64 i = 0; i < UNWIND_SLOTS && i < scratch->read_words; i++) {
-		memory->slots[i] = scratch->read[i];
-		memory->tags[i] = scratch->tags[i];
+		u32 end = (scratch->read[i] & (UNWIND_REACH - 1)) * 8 + 8;
+
+		memory->read[i] = scratch->read[i];
+		if (end > near_bytes && end <= sizeof(scratch->window))
+			near_bytes = end;
 	}
+	memory->near_bytes = near_bytes;
 	memory->key = key;
 	return 1;
 }
@@ -413,6 +424,7 @@ __noinline int unwind_walk(u32 tgid, struct unwind_scratch *scratch)
 			return 0;
 	}
 	scratch->javascript = process->javascript;
+	unwind_read_window(scratch, scratch->start_sp);
 	for (int i = 0; i <= DWELL_MAX_FRAMES && end == UNWIND_GOES_ON; i++)
 		end = unwind_step(process, scratch);
 	scratch->stack.end = end;

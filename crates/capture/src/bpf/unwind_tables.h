@@ -14,6 +14,7 @@
 #define UNWIND_WINDOW_WORDS 128   /* stack memory is read in pieces of this size */
 #define UNWIND_SLOTS        128   /* words of stack that the memory of a walk can hold */
 #define UNWIND_REACH        65536 /* … none of them further than so many words from where the walk began */
+#define UNWIND_TAG_SHIFT    16
 
 /* The end of a walk that has not ended. */
 #define UNWIND_GOES_ON UNWIND_UNKNOWN
@@ -44,10 +45,9 @@ struct unwind_scratch {
 	u64 start_bp;
 	u64 bp_at;     /* where bp was read and not used since; UNWIND_BP_OF_START: it is start_bp; 0: it was used */
 	u64 registers; /* where all registers of a frame that `exact` is set for lie */
-	u64 registers_in_user;     /* in a ucontext_t of the thread, not in the kernel's pt_regs */
-	u64 read_hash;             /* of the words that the walk read */
-	u16 read[UNWIND_SLOTS];    /* which they were, in words from start_sp */
-	u16 tags[UNWIND_SLOTS];    /* the lowest bits of each */
+	u64 registers_in_user; /* in a ucontext_t of the thread, not in the kernel's pt_regs */
+	u64 read_hash;         /* of the words that the walk read */
+	u32 read[UNWIND_SLOTS]; /* which they were, in words from start_sp, and from UNWIND_TAG_SHIFT on the lowest bits of each */
 	u64 sps[DWELL_MAX_FRAMES]; /* stack pointer of each frame */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
@@ -61,10 +61,10 @@ struct unwind_memory {
 	u64 bp;
 	u64 key; /* 0: nothing is remembered */
 	u64 hash;
-	u32 count;
-	u32 bp_used;             /* what bp was matters */
-	u16 slots[UNWIND_SLOTS]; /* as `read`, `tags` and `read_hash` of the walk */
-	u16 tags[UNWIND_SLOTS];  /* most other stacks differ in the first of them */
+	u16 count;
+	u16 near_bytes; /* how far those of the words lie that a window from sp on reaches: a recall reads no more */
+	u32 bp_used;    /* what bp was matters */
+	u32 read[UNWIND_SLOTS]; /* as `read` of the walk; most other stacks differ in the first tag */
 };
 
 /* Key: tgid. Where perf_event programs may not use maps without preallocation (before Linux 6.1), user space clears the flag. */

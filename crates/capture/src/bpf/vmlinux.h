@@ -125,6 +125,10 @@ struct rq {
 	u64 prev_steal_time_rq;
 };
 
+struct load_weight {
+	unsigned long weight;
+};
+
 struct cfs_rq {
 	struct rq *rq;
 	int throttle_count;

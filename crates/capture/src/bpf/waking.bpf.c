@@ -19,12 +19,11 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 static __always_inline u8 waker_context(struct task_struct *current, struct control *control)
 {
 	/* The verifier adds no number to what it knows to be a run queue: its address is read. */
-	struct cfs_rq *fair = current->se.cfs_rq;
-	struct rq *rq = BPF_CORE_READ(fair, rq);
+	u64 rq = long_at((void *)current->se.cfs_rq + bpf_core_field_offset(struct cfs_rq, rq));
 	int count = 0;
 
 	if (control->has_preempt_count && rq)
-		bpf_probe_read_kernel(&count, sizeof(count), (void *)rq + control->preempt_count_offset);
+		count = int_at((void *)(rq + control->preempt_count_offset));
 	if (count & (HARDIRQ_MASK | NMI_MASK))
 		return WAKER_HARDIRQ;
 	if (count & SOFTIRQ_SERVING)

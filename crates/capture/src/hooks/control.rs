@@ -5,6 +5,7 @@ use bytemuck::bytes_of;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::hooks::families::Hooks;
+use crate::hooks::sampling::Sampling;
 use crate::topics::event_counts::EventCounts;
 
 impl Hooks {
@@ -12,6 +13,9 @@ impl Hooks {
     pub fn set_paused(&mut self, paused: bool) -> Result<()> {
         if paused && self.control.paused == 0 {
             self.event_counts.iter_mut().for_each(EventCounts::cut_slices);
+        }
+        if !paused {
+            self.sampling.iter_mut().for_each(Sampling::attend_all);
         }
         self.control.paused = u32::from(paused);
         self.control.since_ns = monotonic_ns();

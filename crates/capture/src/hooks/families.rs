@@ -4,7 +4,7 @@
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use bytemuck::bytes_of;
@@ -32,7 +32,6 @@ use crate::kernel::loading;
 use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
 use crate::kernel::namespace;
-use crate::kernel::perf;
 use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
@@ -52,8 +51,6 @@ pub struct Hooks {
     pub(super) threads: Object,
     /// What was loaded and is not attached yet.
     ready: Outcomes,
-    /// Until the threads have their clocks.
-    idle_event: Option<OwnedFd>,
     unwinding: Option<Unwinding>,
     pub(super) optional: Vec<Object>,
     /// The socket hooks, and their reader.
@@ -61,7 +58,7 @@ pub struct Hooks {
     pub(super) links: Vec<Link>,
     /// The hooks of what delays threads while they run, and their links while they are attached.
     running: Option<(Object, Vec<Link>)>,
-    sampling: Option<Sampling>,
+    pub(super) sampling: Option<Sampling>,
     pub(super) shared: HashMap<String, MapHandle>,
     scope: Scope,
     pub(super) own_only: bool,
@@ -112,15 +109,14 @@ impl Hooks {
         let scope = namespace::scope(options.own_only)?;
         let shared = loading::make_maps(&scope)?;
         let wanted = wanted::families(options, targets);
-        let waits = || (perf::idle_event().ok(), fill_rings(&shared, &rings), unwinding(&shared, targets.program));
-        let (mut ready, (idle_event, filled, unwinding)) = at_once::load(&wanted, &shared, &scope, waits);
+        let waits = || (fill_rings(&shared, &rings), unwinding(&shared, targets.program));
+        let (mut ready, (filled, unwinding)) = at_once::load(&wanted, &shared, &scope, waits);
         let threads = ready.remove("threads").unwrap_or_else(|| loading::load("threads", &shared, &scope))?.object;
         filled?;
         let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
         let mut hooks = Self {
             threads,
             ready,
-            idle_event,
             unwinding: Some(unwinding?),
             optional: Vec::new(),
             sockets: None,
@@ -177,10 +173,9 @@ impl Hooks {
         &self.rings
     }
 
-    /// Samples the running code of `pids` and of what they create.
-    pub fn sample(&mut self, pids: &[u32]) {
-        let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
-        self.idle_event = None;
+    /// Samples the running code of the targets and of what they create.
+    pub fn sample(&mut self) {
+        let begun = self.sampling.as_mut().map(Sampling::begin);
         if let Some(Err(notice)) = begun {
             self.notices.push(notice);
         }

@@ -6,6 +6,7 @@ use libbpf_rs::MapCore;
 
 use super::families::Hooks;
 use crate::error::{Error, Result};
+use crate::hooks::sampling::Sampling;
 use crate::kernel::walk::walk;
 use crate::topics::event_counts::EventCounts;
 
@@ -37,7 +38,7 @@ impl Hooks {
     /// Takes the threads of `pids` in, which run already, beside those that are recorded.
     pub fn take_in(&mut self, pids: &[u32]) -> Result<()> {
         pids.iter().try_for_each(|&pid| self.add_target(pid, false))?;
-        self.sample(pids);
+        self.sampling.iter_mut().for_each(Sampling::attend_all);
         walk(&self.threads, "seed_joined")?;
         self.event_counts.iter_mut().for_each(EventCounts::cut_slices);
         self.forget_targets()

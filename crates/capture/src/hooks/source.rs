@@ -18,6 +18,7 @@ use crate::drain::drained::{EventSink, take_record};
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
 use crate::hooks::goroutines::GoroutineProbes;
+use crate::hooks::sampling::CpuMarks;
 use crate::kernel::map_events::MapEvents;
 use crate::kernel::perf::{self, Mapping};
 use crate::options::Options;
@@ -29,6 +30,8 @@ use crate::topics::task_probes::Pinned;
 pub struct Bpf<'a> {
     hooks: Hooks,
     rings: Option<RingBuffer<'a>>,
+    /// Whether each CPU's ring had a record since the clocks were last looked after.
+    wrote: Rc<CpuMarks>,
     map_events: Option<MapEvents>,
 }
 
@@ -40,7 +43,7 @@ impl Bpf<'_> {
         for &pid in targets.pids {
             hooks.add_target(pid, targets.launching())?;
         }
-        hooks.sample(targets.pids);
+        hooks.sample();
         let followed = options.follow_children && !options.own_only;
         let pids = (!followed).then_some(targets.pids);
         hooks.set_task_probes(targets.probes, pids)?;
@@ -48,7 +51,8 @@ impl Bpf<'_> {
         if !targets.libraries.is_empty() {
             hooks.set_creations(targets.libraries, pids);
         }
-        Ok(Self { hooks, rings: None, map_events })
+        let wrote = Rc::new(CpuMarks::new(hooks.rings().len()));
+        Ok(Self { hooks, rings: None, wrote, map_events })
     }
 }
 
@@ -72,9 +76,10 @@ impl Source for Bpf<'_> {
     fn connect(&mut self, drained: &Rc<RefCell<EventSink>>) -> Result<()> {
         let failed = |source| Error::Bpf { what: "opening the rings".into(), source };
         let mut builder = RingBufferBuilder::new();
-        for ring in self.hooks.rings() {
-            let drained = Rc::clone(drained);
+        for (cpu, ring) in self.hooks.rings().iter().enumerate() {
+            let (drained, wrote) = (Rc::clone(drained), Rc::clone(&self.wrote));
             let take = move |bytes: &[u8]| {
+                wrote.set(cpu);
                 take_record(&mut drained.borrow_mut(), bytes);
                 0
             };
@@ -104,6 +109,9 @@ impl Source for Bpf<'_> {
         // After the rings, or a fork could be read without what its parent mapped before.
         if let Some(events) = &mut self.map_events {
             events.drain(mappings, now_ns);
+        }
+        if let Some(sampling) = &mut self.hooks.sampling {
+            sampling.attend(&self.wrote, now_ns);
         }
         self.hooks.limit_creations();
         Ok(now_ns)

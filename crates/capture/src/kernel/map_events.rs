@@ -4,9 +4,8 @@
 //! kernel/events/core.c). Being woken at each note costs whoever maps or creates some 10 us: little for a program that maps a
 //! file, much for one that creates thousands of threads. So there are two rings for each CPU, of which one is written: one
 //! that wakes us at each note, and one that we look into, while there are many births and few mappings.
-#![allow(unsafe_code, reason = "mapping a ring of perf events, and switching it on, have no safe interface")]
+#![allow(unsafe_code, reason = "mapping a ring of perf events has no safe interface")]
 
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::kernel::perf::{
     Attributes, CONFIG_DUMMY, EventTarget, FLAG_BUILD_ID, FLAG_DISABLED, FLAG_MMAP, FLAG_MMAP2, FLAG_SAMPLE_ID_ALL,
     FLAG_USE_CLOCKID, FLAG_WATERMARK, Mapping, PAGE_BYTES, RECORD_EXIT, RECORD_FORK, RECORD_LOST, RECORD_MMAP2,
-    SAMPLE_TIME, TYPE_SOFTWARE, open, parse_mapping, read_u64, split_record,
+    SAMPLE_TIME, TYPE_SOFTWARE, open, parse_mapping, read_u64, set_enabled, split_record,
 };
 use crate::machine;
 
@@ -28,10 +27,6 @@ const WINDOW_NS: u64 = 50_000_000;
 /// Births and ends in that time from which waking costs much, and how many for each mapping.
 const MANY_TASKS: u64 = 50;
 const TASKS_PER_MAPPING: u64 = 10;
-
-// include/uapi/linux/perf_event.h
-const IOCTL_ENABLE: libc::c_ulong = 0x2400;
-const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
 /// The rings of all CPUs.
 pub struct MapEvents {
@@ -67,8 +62,8 @@ impl MapEvents {
         if self.churn.count(tasks, (mappings.len() - known) as u64, now_ns) {
             let (on, off) = if self.churn.is_high { (&self.quiet, &self.waking) } else { (&self.waking, &self.quiet) };
             // What is mapped in between is noted twice, which does no harm.
-            on.iter().for_each(|ring| ring.control(IOCTL_ENABLE));
-            off.iter().for_each(|ring| ring.control(IOCTL_DISABLE));
+            on.iter().for_each(|ring| set_enabled(&ring.fd, true));
+            off.iter().for_each(|ring| set_enabled(&ring.fd, false));
         }
     }
 }
@@ -139,13 +134,6 @@ impl Ring {
             return Err(Error::last_os("mapping a perf ring"));
         }
         Ok(Self { fd, base: base.cast(), data_bytes, lost: 0 })
-    }
-
-    /// Switches the event on or off.
-    fn control(&self, what: libc::c_ulong) {
-        // SAFETY: the calls take no memory of ours.
-        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), what, 0) };
-        debug_assert!(result == 0, "{}", io::Error::last_os_error());
     }
 
     /// Moves what was noted since the last call into `mappings`. Returns how many threads came or went.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "perf_event_open has no safe interface")]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use bytemuck::Zeroable;
@@ -10,6 +10,7 @@ use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 
 // include/uapi/linux/perf_event.h
 pub const TYPE_SOFTWARE: u32 = 1;
+pub const CONFIG_CPU_CLOCK: u64 = 0;
 pub const CONFIG_TASK_CLOCK: u64 = 1;
 pub const CONFIG_MINOR_FAULTS: u64 = 5;
 pub const CONFIG_MAJOR_FAULTS: u64 = 6;
@@ -19,6 +20,7 @@ pub const FLAG_INHERIT: u64 = 1 << 1;
 pub const FLAG_EXCLUDE_USER: u64 = 1 << 4;
 pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 pub const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+pub const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
 pub const FLAG_MMAP: u64 = 1 << 8;
 pub const FLAG_WATERMARK: u64 = 1 << 14;
 pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
@@ -31,6 +33,8 @@ pub const RECORD_EXIT: u32 = 4;
 pub const RECORD_FORK: u32 = 7;
 pub const RECORD_MMAP2: u32 = 10;
 pub const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+const IOCTL_ENABLE: libc::c_ulong = 0x2400;
+const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 
 /// `struct perf_event_attr`, up to PERF_ATTR_SIZE_VER5.
@@ -85,6 +89,14 @@ pub fn open(attributes: &Attributes, place: &EventTarget) -> io::Result<OwnedFd>
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// Switches an event on or off.
+pub fn set_enabled(event: &OwnedFd, is_on: bool) {
+    let what = if is_on { IOCTL_ENABLE } else { IOCTL_DISABLE };
+    // SAFETY: the calls take no memory of ours.
+    let result = unsafe { libc::ioctl(event.as_raw_fd(), what, 0) };
+    debug_assert!(result == 0, "{}", io::Error::last_os_error());
+}
+
 /// Above this level of `kernel.perf_event_paranoid` the kernels of Debian and Ubuntu keep all perf events to root,
 /// CAP_PERFMON or not; others know no higher level.
 const MOST_PARANOID: i32 = 2;
@@ -112,28 +124,17 @@ pub fn refusal(error: &io::Error) -> String {
     }
 }
 
-/// An event of this thread that does nothing. While one of any thread is open, the next are opened without the 10 ms that the
-/// kernel waits after the first until all CPUs heed such events (`account_event` in kernel/events/core.c).
-pub fn idle_event() -> io::Result<OwnedFd> {
-    let (size, flags) = (size_of::<Attributes>() as u32, FLAG_DISABLED | FLAG_EXCLUDE_KERNEL);
-    let attributes = Attributes { ty: TYPE_SOFTWARE, size, config: CONFIG_DUMMY, flags, ..Attributes::default() };
-    open(&attributes, &EventTarget::Thread(0))
-}
-
-/// A clock of thread `tid`, and one like it of every thread and process created from it on: fires every `interval_ns` of
-/// the time that the thread runs. Idle CPUs have none, nor those that run other programs.
-pub fn sampling_clock(tid: u32, interval_ns: u64) -> io::Result<OwnedFd> {
-    open(
-        &Attributes {
-            ty: TYPE_SOFTWARE,
-            size: size_of::<Attributes>() as u32,
-            config: CONFIG_TASK_CLOCK,
-            sample_period: interval_ns,
-            flags: FLAG_INHERIT,
-            ..Attributes::default()
-        },
-        &EventTarget::Thread(tid),
-    )
+/// A clock of `cpu`, which fires every `interval_ns` and runs no program while the CPU is idle.
+pub fn sampling_clock(cpu: usize, interval_ns: u64) -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        ty: TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: CONFIG_CPU_CLOCK,
+        sample_period: interval_ns,
+        flags: FLAG_EXCLUDE_IDLE,
+        ..Attributes::default()
+    };
+    open(&attributes, &EventTarget::Cpu(cpu))
 }
 
 /// How a page fault was served.

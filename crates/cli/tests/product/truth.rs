@@ -68,9 +68,6 @@ struct Rows {
     waker_stack: Vec<String>,
     /// Number of rows.
     count: Option<usize>,
-    /// As of a finding.
-    #[serde(default)]
-    needs_bpf: bool,
     #[serde(flatten)]
     fields: BTreeMap<String, Expected>,
 }
@@ -204,8 +201,7 @@ fn of_tables(recording: &Recording, truth: &Truth, machine: Machine) -> Result<V
     for rows in &truth.object {
         wrong.extend(of_rows(recording, ("waits", "object"), rows, machine)?);
     }
-    let by_perf = recording.manifest()?["source"] == "perf";
-    for rows in truth.thread.iter().filter(|rows| !by_perf || !rows.needs_bpf) {
+    for rows in &truth.thread {
         wrong.extend(of_rows(recording, ("threads", "name"), rows, machine)?);
     }
     Ok(wrong)

@@ -373,7 +373,7 @@ export const noticesJa: Record<string, string> = {
   "running-delays-late": "実行中のスレッドを遅らせるものは、プログラムが最初に通知を行った {seconds} 秒以降から分かります。",
   "requests-unseen": "このカーネルでは、ソケットの要求は見えません ({error})。",
   "code-not-split": "このカーネルでは、実行時間をコードに配分できません ({error})。",
-  "threads-not-sampled": "実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。",
+  "cpus-not-sampled": "実行中のコードがサンプリングされなかった CPU: {cpus} ({error})。",
   "collector-died": "収集プログラムが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。",
   "code-looked-up": "プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。",
   "snapshot-paused": "進行中の収集からこの結果を作ったとき、記録は一時停止していました。",
