@@ -7,7 +7,7 @@ use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
-    sleeps_at, wait_place,
+    sleeps_at, takes_requests, wait_place,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -132,7 +132,10 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let label = explanation.names.label(root.cause.label);
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
-    let serves = || explanation.serves_outside(root.cause.role) || explanation.names.answers_request(root.stack);
+    let serves = || {
+        let takes = || takes_requests(fold.trace, &explanation.names, root.cause.role);
+        explanation.serves_outside(root.cause.role) || explanation.names.answers_request(root.stack) || takes()
+    };
     let asker = match asker {
         Some(link) => Some((explanation.names.role(link.role), explanation.serves_outside(link.role))),
         // A forked copy has its parent's role.

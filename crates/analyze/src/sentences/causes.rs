@@ -204,7 +204,7 @@ sentence_table! {
         "A thread of libuv's pool does this, which is for all files, names, compression and cryptography: make the pool larger (UV_THREADPOOL_SIZE, 4 unless it is set), or give this a worker of its own (worker_threads).",
         "これは、ファイル、名前解決、圧縮、暗号のすべてに使われる共用のプールのスレッドが行っています。プールを大きくするか (UV_THREADPOOL_SIZE、既定は 4)、専用のワーカーに移してください。";
     ADVICE_COLLECTION_ASKED = "advice-collection-asked",
-        "The program asks for these collections itself, at {place}: leave that to the runtime, or do it when nobody waits (the JVM also has -XX:+DisableExplicitGC).",
+        "The program asks for these collections itself, at {place}: leave that to the runtime, or do it when nobody waits (-XX:+DisableExplicitGC of the JVM leaves it out).",
         "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";

@@ -185,6 +185,8 @@ fn what_it_ran_is_told_where_other_programs_took_most_of_the_time() {
     };
     let beside = told("main: 1---1---1---1---1---");
     assert!(beside.contains("main ran f1 (app.c:11) for 5.00 ms of the program's 20.0 ms"), "{beside}");
+    let longest = told("main: 111---2---3---4---5---");
+    assert!(longest.contains("main ran f1 (app.c:11) for 3.00 ms of the program's 22.0 ms"), "{longest}");
     let many = told("main: 1---2---3---4---5---");
     assert!(!many.contains("its end waited for that"), "{many}");
 }

@@ -103,7 +103,7 @@ pub use self::open_requests::{
 pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
-use self::roots::{in_order, root_causes};
+use self::roots::{in_order, ran_longest, root_causes};
 pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
@@ -334,10 +334,11 @@ fn causes<'t>(
 
 /// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
 fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
-    let own_ns =
-        path_ns.saturating_sub(causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum());
-    for root in causes.iter_mut() {
-        root.ran_mostly = own_ns > 0 && root.ran_for_most_of(own_ns);
+    let of_others = causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum();
+    let own_ns = path_ns.saturating_sub(of_others);
+    let longest = ran_longest(causes, own_ns);
+    for (number, root) in causes.iter_mut().enumerate() {
+        root.ran_mostly = own_ns > 0 && (root.ran_for_most_of(own_ns) || longest == Some(number));
         if root.ran_mostly {
             root.chains.clear(); // of waits that it hardly explains
         }

@@ -1,5 +1,6 @@
 //! Root causes: causes that are one for a reader, with the waits that they explain and the chains that lead to them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_model::StackId;
@@ -19,6 +20,10 @@ const MUCH_LONGER: u64 = 10;
 const LONGER_OUTSIDE: u64 = 3;
 /// Part of the path from which a place where the program ran is most of what it did there.
 const MOSTLY: f64 = 0.5;
+/// The same of what is longer than anything else, …
+const LARGE_PART: f64 = 0.25;
+/// … and so many times longer than the next.
+const LONGER_THAN_NEXT: f64 = 1.5;
 /// Where the first thread of a Java program waits for the thread that runs it.
 const JAVA_LAUNCHER: &str = "CallJavaMainInNewThread";
 /// Chains of a root cause, the longest first, at most.
@@ -76,8 +81,12 @@ impl RootCause {
     /// Whether what it ran is a large part of `own_ns`, the path that determined the elapsed time without what other programs took of
     /// it, and much longer than waits for it.
     pub fn ran_for_most_of(&self, own_ns: u64) -> bool {
+        self.ran_for(MOSTLY, own_ns)
+    }
+
+    fn ran_for(&self, share: f64, own_ns: u64) -> bool {
         self.cause.kind == CauseKind::Ran
-            && self.path_ns as f64 >= MOSTLY * own_ns as f64
+            && self.path_ns as f64 >= share * own_ns as f64
             && self.wait_ns < self.path_ns / MUCH_LONGER
     }
 
@@ -210,9 +219,20 @@ fn tell_network_from_outside(causes: &mut [Cause]) {
     }
 }
 
+/// Which cause is that something ran for a good part of `own_ns`, and for much longer than anything else waited or ran: a program that does
+/// several things one after the other has no place where it is for most of its time.
+pub fn ran_longest(roots: &[RootCause], own_ns: u64) -> Option<usize> {
+    let weight = |root: &RootCause| if root.is_behind_others() { 0 } else { root.wait_ns.max(root.path_ns) };
+    let (number, longest) = roots.iter().enumerate().max_by_key(|(number, root)| (weight(root), Reverse(*number)))?;
+    let others = roots.iter().enumerate().filter(|(other, _)| *other != number);
+    let next_ns = others.map(|(_, root)| weight(root)).max().unwrap_or(0);
+    let is_longest = longest.path_ns as f64 >= LONGER_THAN_NEXT * next_ns as f64;
+    (is_longest && longest.ran_for(LARGE_PART, own_ns)).then_some(number)
+}
+
 /// The causes, the largest first.
 pub fn in_order(mut roots: Vec<RootCause>) -> Vec<RootCause> {
-    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns.max(root.served_ns))), root.cause));
+    roots.sort_by_key(|root| (Reverse((root.wait_ns, root.path_ns.max(root.served_ns))), root.cause));
     roots
 }
 
@@ -237,7 +257,7 @@ fn ends_as_one(roots: Vec<RootCause>) -> Vec<RootCause> {
 
 /// The largest chains that end at these nodes, each with its time.
 fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u64)> {
-    nodes.sort_unstable_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    nodes.sort_unstable_by_key(|(ns, _)| Reverse(*ns));
     // Of those that are as long as the last one, the first by name stays.
     let least = nodes.get(CHAINS - 1).map_or(0, |(ns, _)| *ns);
     let long = nodes.into_iter().take_while(|(ns, _)| *ns >= least);
@@ -250,8 +270,8 @@ fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u6
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.
 fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     let CauseGroup { at, causes, mut callers, inside, in_kernel } = group;
-    let heaviest = causes.iter().max_by_key(|at| (at.ns, std::cmp::Reverse(at.cause)))?.cause as usize;
-    callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let heaviest = causes.iter().max_by_key(|at| (at.ns, Reverse(at.cause)))?.cause as usize;
+    callers.sort_by_key(|(_, ns)| Reverse(*ns));
     let cause = found.causes[heaviest];
     Some(RootCause {
         cause,
