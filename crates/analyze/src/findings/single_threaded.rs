@@ -136,7 +136,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
     let (mut waited, mut idle) = (0, 0);
     for (_, site, weights) in phase.selected_if(|site| site.key.thread.get() == Some(thread)) {
         if site.key.stack.is_some() {
-            *places.entry(site.key.stack).or_default() += weights.cpu_ns();
+            *places.entry(phase.stacks.own(site.key.stack)).or_default() += weights.cpu_ns();
         }
         waited += weights.wait_ns();
         idle += total(&weights.idle);
