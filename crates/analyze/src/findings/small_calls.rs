@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_store::Trace;
-use dwell_view::Word;
+use dwell_view::{Sentence, SentenceDef, Word};
 
 use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::question::query::Query;
-use crate::sentences::say;
+use crate::sentences::def;
 
 /// Little is written by each of very many calls.
 pub const SMALL_WRITES: FindingDef = FindingDef {
@@ -32,6 +32,8 @@ pub struct Direction {
     counts: fn(&Trace, usize) -> (u64, u64),
     /// The column of the report of threads that has the calls.
     column: &'static str,
+    /// What is said of very many small ones.
+    sentence: &'static SentenceDef,
     /// The kernel's entries of the calls.
     entries: &'static [&'static str],
     /// The C library's functions that make them, for results in which kernel code has no names (`kptr_restrict`).
@@ -42,6 +44,7 @@ pub struct Direction {
 pub const READS: Direction = Direction {
     counts: |trace, thread| (trace.threads.read_calls[thread], trace.threads.read_bytes[thread]),
     column: "read_calls",
+    sentence: &def::SMALL_FILE_READS,
     entries: &["__x64_sys_read", "ksys_read", "__x64_sys_readv", "do_readv", "__x64_sys_pread64", "ksys_pread64"],
     wrappers: &["read", "readv", "pread", "pread64"],
 };
@@ -50,6 +53,7 @@ pub const READS: Direction = Direction {
 pub const WRITES: Direction = Direction {
     counts: |trace, thread| (trace.threads.write_calls[thread], trace.threads.write_bytes[thread]),
     column: "write_calls",
+    sentence: &def::SMALL_WRITES,
     entries: &["__x64_sys_write", "ksys_write", "__x64_sys_writev", "do_writev", "__x64_sys_pwrite64", "ksys_pwrite64"],
     wrappers: &["write", "writev", "pwrite", "pwrite64"],
 };
@@ -97,27 +101,16 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
         stacks.iter().for_each(|(stack, ns)| *places.entry(fold.stacks.own(*stack)).or_default() += ns);
         let stack = heaviest(&places);
         let name = process.get().and_then(|row| trace.processes.name.get(row)).cloned().unwrap_or_default();
-        let (calls, bytes, share) = (*calls, (*bytes + *calls / 2) / *calls, Word::part(cost_ns, cpu_ns));
-        let text = match direction.column {
-            "read_calls" => say!(
-                SMALL_FILE_READS,
-                process = name.clone(),
-                calls = calls,
-                bytes = bytes,
-                cpu = Word::Ns(cost_ns),
-                share = share
-            ),
-            _ => say!(
-                SMALL_WRITES,
-                process = name.clone(),
-                calls = calls,
-                bytes = bytes,
-                cpu = Word::Ns(cost_ns),
-                share = share
-            ),
-        };
+        let values = vec![
+            ("process", name.as_str().into()),
+            ("calls", (*calls).into()),
+            ("bytes", ((*bytes + *calls / 2) / *calls).into()),
+            ("cpu", Word::Ns(cost_ns)),
+            ("share", Word::part(cost_ns, cpu_ns)),
+        ];
+        let text = Sentence::new(direction.sentence, values);
         // Calls are counted of all the time and of all threads.
-        let claims = vec![Claim::at_least("threads", &Query::default(), direction.column, calls)];
+        let claims = vec![Claim::at_least("threads", &Query::default(), direction.column, *calls)];
         Some(Finding { subject: name, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
     };
     counts.iter().filter_map(finding).collect()

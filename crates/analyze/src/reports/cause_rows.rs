@@ -17,8 +17,9 @@ use crate::study::explain::{
 const END_SHARE: f64 = 0.1;
 /// What delays others for this part of a sleep that only the program's end waited for is told before that.
 const DELAYS_MEANWHILE: f64 = 0.3;
-/// Stays in run queues must have delayed somebody for so many times longer than other causes.
-const RUN_QUEUE_FACTOR: u64 = 5;
+/// Stays in run queues, and threads that wait for one another for a moment, as a loop and its workers do, must have delayed somebody for so
+/// many times longer than other causes.
+const COMMON_FACTOR: u64 = 5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
@@ -49,10 +50,11 @@ pub struct QueueRow<'e> {
 }
 
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
-/// run queues delay everybody a little, on any machine.
+/// run queues delay everybody a little, on any machine, and so do the turns of a loop and its workers.
 pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<CauseRow<'e>> {
     let is_told = |root: &&RootCause| {
-        let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
+        let is_common = matches!(root.cause.kind, CauseKind::RunQueue | CauseKind::Circle);
+        let least = if is_common { COMMON_FACTOR * least } else { least };
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
         let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
         let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;

@@ -218,7 +218,7 @@ pub const PEER_TOOLS: &[PeerTool] = &[
             habit(
                 "`strace -f -c ./app`",
                 "`dwell collect threading -- ./app`, `dwell report waits`",
-                "Only calls that made a thread wait, with the time that it really waited. The program is not stopped at each call: on a futex ping-pong strace takes 28.8 times as long, Dwell 1.73 times ([benchmarks](benchmarks.md))",
+                "Only calls that made a thread wait, with the time that it really waited. The program is not stopped at each call: on a futex ping-pong strace takes 28.8 times as long, Dwell 1.45 times ([benchmarks](benchmarks.md))",
             ),
             habit(
                 "`strace -f -T -e futex ./app`",

@@ -39,7 +39,7 @@ pub const PROGRAMS: &[Program] = &[
         name: "sysbench_threads",
         planted: "eight threads take one lock, and yield under it",
         cause: Some(Planted::Wait("mutex")),
-        may_tell: &["fine-grained-waits", "spinning"],
+        may_tell: &["fine-grained-waits", "spinning", "lock-traffic"],
         quick: false,
         record: || sysbench(&["threads", "--threads=8", "--thread-locks=1"]),
     },
