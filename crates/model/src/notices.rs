@@ -161,6 +161,9 @@ notices! {
     CODE_NOT_SPLIT = "code-not-split",
         "Running time is not split over code on this kernel ({error}).",
         "このカーネルでは、実行時間をコードに配分できません ({error})。";
+    CALLS_NOT_COUNTED = "calls-not-counted",
+        "Calls that read and write are not counted of threads that lived at the end ({error}).",
+        "終了時に存在したスレッドについて、読み書きの呼び出しは数えられていません ({error})。";
     CPUS_NOT_SAMPLED = "cpus-not-sampled",
         "CPUs on which running code was not sampled: {cpus} ({error}).",
         "実行中のコードがサンプリングされなかった CPU: {cpus} ({error})。";

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId, Topic};
+use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, TaskTypeId, Topic};
 use dwell_view::{Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::hidden_threads::hidden;
 use crate::findings::claim::{Claim, only};
+use crate::findings::kernel_times::{ProcessTimes, kernel_times};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::filter::FilterKey;
@@ -44,6 +45,13 @@ pub fn heaviest(times: &BTreeMap<StackId, u64>) -> StackId {
     times.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack)
 }
 
+/// Where the program itself is with the most time of these stacks.
+pub fn heaviest_own(fold: &Fold<'_>, times: impl Iterator<Item = (StackId, u64)>) -> StackId {
+    let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+    times.for_each(|(stack, ns)| *places.entry(fold.stacks.own(stack)).or_default() += ns);
+    heaviest(&places)
+}
+
 /// Everything that is known.
 pub struct Evidence<'f, 't> {
     /// The fold.
@@ -57,6 +65,7 @@ pub struct Evidence<'f, 't> {
     sockets: OnceLock<SocketWaits<'t>>,
     socket_groups: OnceLock<Vec<Group>>,
     latency: OnceLock<Option<Latency<'t>>>,
+    kernel_times: OnceLock<BTreeMap<ProcessId, ProcessTimes<'t>>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -74,7 +83,13 @@ impl<'f, 't> Evidence<'f, 't> {
             sockets: OnceLock::new(),
             socket_groups: OnceLock::new(),
             latency: OnceLock::new(),
+            kernel_times: OnceLock::new(),
         }
+    }
+
+    /// How long each process ran, and in which system calls: one pass over sites.
+    pub fn kernel_times(&self) -> &BTreeMap<ProcessId, ProcessTimes<'t>> {
+        self.kernel_times.get_or_init(|| kernel_times(self.fold))
     }
 
     /// The objects that were waited on: one pass over sites and rows.

@@ -1,16 +1,14 @@
 //! Memory that is taken from the kernel and given back again and again.
 
-use std::collections::{BTreeMap, HashMap};
-
-use dwell_model::{FindingDef, ProcessId, StackId};
+use dwell_model::{FindingDef, ProcessId};
 use dwell_view::Word;
 
-use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
-use crate::findings::small_calls::{is_in_call, time_in_calls};
+use crate::findings::kernel_times::ProcessTimes;
 use crate::sentences::say;
+use crate::stacks::system_calls::PAGE_FAULTS;
 
 /// Large pieces are allocated, touched and freed again and again.
 pub const MEMORY_CHURN: FindingDef = FindingDef {
@@ -34,57 +32,43 @@ const CPU_SHARE: f64 = 0.2;
 const ELAPSED_SHARE: f64 = 0.05;
 /// Part of that which giving back takes, at least: who only touches what he has for the first time does not churn.
 const GIVEN_BACK: f64 = 0.05;
-/// The kernel's entries: of page faults, …
-const FAULTS: &[&str] = &["asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"];
-/// … of calls that give memory back, …
-const GIVES: &[&str] = &["__x64_sys_munmap", "__vm_munmap", "__x64_sys_madvise", "__x64_sys_brk", "__x64_sys_mremap"];
-/// … and of those that take it; the last ones of both are the C library's, for kernels without names.
-const TAKES: &[&str] = &["__x64_sys_mmap", "ksys_mmap_pgoff", "vm_mmap_pgoff"];
-const GIVING: &[&str] = &["munmap", "madvise", "brk", "mremap"];
-const TAKING: &[&str] = &["mmap", "mmap64"];
-
-/// CPU time by process and stack, ns.
-type Times = HashMap<ProcessId, BTreeMap<StackId, u64>>;
+/// Calls that give memory back, …
+const GIVES: &[&str] = &["munmap", "madvise", "brk", "mremap"];
+/// … and those that take it.
+const TAKES: &[&str] = &["mmap", "mmap64", "mmap_pgoff"];
 
 pub fn memory_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let times = evidence.kernel_times().iter();
+    times.filter_map(|(process, times)| of_process(evidence, *process, times)).collect()
+}
+
+fn of_process(evidence: &Evidence<'_, '_>, process: ProcessId, times: &ProcessTimes<'_>) -> Option<Finding> {
     let fold = evidence.fold;
-    let within =
-        |entries, wrappers| time_in_calls(fold, |fold: &Fold<'_>, stack| is_in_call(fold, stack, entries, wrappers));
-    let gives = within(GIVES, GIVING);
-    if gives.is_empty() {
-        return Vec::new();
+    let (faults_ns, given_ns) = (times.within_ns(&[PAGE_FAULTS]), times.within_ns(GIVES));
+    let calls_ns = given_ns.saturating_add(times.within_ns(TAKES));
+    let (cost_ns, cpu_ns) = (faults_ns.saturating_add(calls_ns), times.running_ns);
+    let is_much = cpu_ns >= LEAST_CPU_NS
+        && cost_ns as f64 >= CPU_SHARE * cpu_ns as f64
+        && evidence.share(cost_ns) >= ELAPSED_SHARE;
+    if !is_much || (given_ns as f64) < GIVEN_BACK * cost_ns as f64 {
+        return None;
     }
-    let (faults, takes, busy) = (within(FAULTS, &[]), within(TAKES, TAKING), time_in_calls(fold, |_, _| true));
-    let of = |times: &Times, process: &ProcessId| times.get(process).map_or(0, |stacks| stacks.values().sum::<u64>());
-    let finding = |process: &ProcessId| {
-        let (cpu_ns, faults_ns, given_ns) = (of(&busy, process), of(&faults, process), of(&gives, process));
-        let calls_ns = given_ns.saturating_add(of(&takes, process));
-        let cost_ns = faults_ns.saturating_add(calls_ns);
-        let is_much = cpu_ns >= LEAST_CPU_NS
-            && cost_ns as f64 >= CPU_SHARE * cpu_ns as f64
-            && evidence.share(cost_ns) >= ELAPSED_SHARE;
-        if !is_much || (given_ns as f64) < GIVEN_BACK * cost_ns as f64 {
-            return None;
-        }
-        let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-        for (stack, ns) in [&faults, &gives, &takes].into_iter().filter_map(|times| times.get(process)).flatten() {
-            *places.entry(fold.stacks.own(*stack)).or_default() += ns;
-        }
-        let stack = heaviest(&places);
-        let names = &fold.trace.processes.name;
-        let name = process.get().and_then(|row| names.get(row)).cloned().unwrap_or_default();
-        let text = say!(
-            MEMORY_CHURN,
-            process = name.clone(),
-            cpu = Word::Ns(cost_ns),
-            share = Word::part(cost_ns, cpu_ns),
-            faults = Word::Ns(faults_ns),
-            calls = Word::Ns(calls_ns),
-        );
-        let claims = vec![Claim::at_least("summary", fold.query, "cpu_ns", cost_ns)];
-        Some(Finding { subject: name, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
-    };
-    let mut processes: Vec<&ProcessId> = gives.keys().collect();
-    processes.sort_unstable();
-    processes.into_iter().filter_map(finding).collect()
+    let name = process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default();
+    let text = say!(
+        MEMORY_CHURN,
+        process = name.clone(),
+        cpu = Word::Ns(cost_ns),
+        share = Word::part(cost_ns, cpu_ns),
+        faults = Word::Ns(faults_ns),
+        calls = Word::Ns(calls_ns),
+    );
+    let calls = times.within(&[PAGE_FAULTS]).chain(times.within(GIVES)).chain(times.within(TAKES));
+    Some(Finding {
+        subject: name,
+        evidence: text.into(),
+        stack: heaviest_own(fold, calls),
+        cost_ns,
+        claims: vec![Claim::at_least("summary", fold.query, "cpu_ns", cost_ns)],
+        ..Finding::default()
+    })
 }

@@ -9,6 +9,7 @@ mod counters;
 mod event_loop;
 pub(crate) mod evidence;
 mod finding;
+mod kernel_times;
 mod memory_churn;
 mod nagle;
 mod numbers;

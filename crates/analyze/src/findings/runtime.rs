@@ -13,6 +13,7 @@ use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::query::Query;
 use crate::sentences::{def, say};
+use crate::study::explain::runs_scripts;
 
 /// CPU time burnt while waiting.
 pub const SPINNING: FindingDef = FindingDef {
@@ -141,8 +142,6 @@ const PROCESS_COST_NS: u64 = 500_000;
 /// … and of one that starts an interpreter, which lives longer if it does nothing.
 const INTERPRETER_COST_NS: u64 = 20_000_000;
 const INTERPRETER_LIFE_NS: u64 = 100_000_000;
-/// How programs are called that are interpreters, or begin to be.
-const INTERPRETERS: &[&str] = &["python", "node", "ruby", "perl", "php", "java", "Rscript", "pwsh", "lua", "deno"];
 /// Programs that are named, at most.
 const NAMED: usize = 3;
 
@@ -215,7 +214,7 @@ impl Churn {
         let threads = &evidence.fold.trace.threads;
         let cost = |row: &usize| {
             let life_ns = threads.end_ns[*row].saturating_sub(threads.start_ns[*row]);
-            let starts = is_interpreter(&threads.name[*row]);
+            let starts = runs_scripts(&threads.name[*row]);
             life_ns.min(if starts { INTERPRETER_COST_NS } else { PROCESS_COST_NS })
         };
         self.rows.iter().map(cost).sum()
@@ -268,9 +267,5 @@ pub fn process_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 /// How long a process with a name lives at most, if starting it was most of that, ns.
 fn longest_life_ns(name: &str) -> u64 {
-    if is_interpreter(name) { INTERPRETER_LIFE_NS } else { SHORT_LIFE_NS }
-}
-
-fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter))
+    if runs_scripts(name) { INTERPRETER_LIFE_NS } else { SHORT_LIFE_NS }
 }

@@ -1,6 +1,6 @@
 //! Very many calls that read or write a few bytes of a file or a pipe each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_store::Trace;
@@ -8,7 +8,7 @@ use dwell_view::{Sentence, SentenceDef, Word};
 
 use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
-use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
 use crate::question::query::Query;
 use crate::sentences::def;
@@ -34,10 +34,8 @@ pub struct Direction {
     column: &'static str,
     /// What is said of very many small ones.
     sentence: &'static SentenceDef,
-    /// The kernel's entries of the calls.
-    entries: &'static [&'static str],
-    /// The C library's functions that make them, for results in which kernel code has no names (`kptr_restrict`).
-    wrappers: &'static [&'static str],
+    /// The calls.
+    calls: &'static [&'static str],
 }
 
 /// Calls that read.
@@ -45,8 +43,7 @@ pub const READS: Direction = Direction {
     counts: |trace, thread| (trace.threads.read_calls[thread], trace.threads.read_bytes[thread]),
     column: "read_calls",
     sentence: &def::SMALL_FILE_READS,
-    entries: &["__x64_sys_read", "ksys_read", "__x64_sys_readv", "do_readv", "__x64_sys_pread64", "ksys_pread64"],
-    wrappers: &["read", "readv", "pread", "pread64"],
+    calls: &["read", "readv", "pread", "pread64"],
 };
 
 /// Calls that write.
@@ -54,8 +51,7 @@ pub const WRITES: Direction = Direction {
     counts: |trace, thread| (trace.threads.write_calls[thread], trace.threads.write_bytes[thread]),
     column: "write_calls",
     sentence: &def::SMALL_WRITES,
-    entries: &["__x64_sys_write", "ksys_write", "__x64_sys_writev", "do_writev", "__x64_sys_pwrite64", "ksys_pwrite64"],
-    wrappers: &["write", "writev", "pwrite", "pwrite64"],
+    calls: &["write", "writev", "pwrite", "pwrite64"],
 };
 
 /// Calls of a process from which they are very many …
@@ -72,9 +68,12 @@ pub fn small_writes(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     small_calls(evidence, &WRITES)
 }
 
-/// The processes that make very many small calls of a direction.
+/// The processes that make very many small calls of a direction. They are counted of all the time and of all threads: of a part nobody knows.
 pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Finding> {
     let (fold, trace) = (evidence.fold, evidence.fold.trace);
+    if fold.query.is_filtered() || fold.query.is_cut() {
+        return Vec::new();
+    }
     let mut counts: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for thread in trace.fiber_threads..trace.threads.tid.len() {
         let (calls, bytes) = (direction.counts)(trace, thread);
@@ -82,24 +81,15 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
         *of_process = (of_process.0.saturating_add(calls), of_process.1.saturating_add(bytes));
     }
     counts.retain(|_, (calls, bytes)| *calls >= LEAST_CALLS && *bytes / *calls <= SMALL_BYTES);
-    if counts.is_empty() {
-        return Vec::new();
-    }
-    let is_called = |fold: &Fold<'_>, stack| is_in_call(fold, stack, direction.entries, direction.wrappers);
-    let called = time_in_calls(fold, is_called);
-    let busy = time_in_calls(fold, |_, _| true);
-    let sum = |stacks: &BTreeMap<StackId, u64>| stacks.values().sum::<u64>();
     let finding = |(process, (calls, bytes)): (&ProcessId, &(u64, u64))| {
-        let stacks = called.get(process)?;
-        let (cost_ns, cpu_ns) = (sum(stacks), busy.get(process).map_or(0, sum));
-        let of_sockets: u64 = stacks.iter().filter(|(stack, _)| is_of_socket(fold, **stack)).map(|(_, ns)| ns).sum();
+        let times = evidence.kernel_times().get(process)?;
+        let (cost_ns, cpu_ns) = (times.within_ns(direction.calls), times.running_ns);
+        let in_calls = times.within(direction.calls);
+        let of_sockets: u64 = in_calls.filter(|(stack, _)| is_of_socket(fold, *stack)).map(|(_, ns)| ns).sum();
         let is_much = evidence.share(cost_ns) >= ELAPSED_SHARE && cost_ns as f64 >= CPU_SHARE * cpu_ns as f64;
         if !is_much || 2 * of_sockets > cost_ns {
             return None;
         }
-        let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-        stacks.iter().for_each(|(stack, ns)| *places.entry(fold.stacks.own(*stack)).or_default() += ns);
-        let stack = heaviest(&places);
         let name = process.get().and_then(|row| trace.processes.name.get(row)).cloned().unwrap_or_default();
         let values = vec![
             ("process", name.as_str().into()),
@@ -108,43 +98,16 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
             ("cpu", Word::Ns(cost_ns)),
             ("share", Word::part(cost_ns, cpu_ns)),
         ];
-        let text = Sentence::new(direction.sentence, values);
-        // Calls are counted of all the time and of all threads.
-        let claims = vec![Claim::at_least("threads", &Query::default(), direction.column, *calls)];
-        Some(Finding { subject: name, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
+        Some(Finding {
+            subject: name,
+            evidence: Sentence::new(direction.sentence, values).into(),
+            stack: heaviest_own(fold, times.within(direction.calls)),
+            cost_ns,
+            claims: vec![Claim::at_least("threads", &Query::default(), direction.column, *calls)],
+            ..Finding::default()
+        })
     };
     counts.iter().filter_map(finding).collect()
-}
-
-/// Running time by process and stack, of the stacks that `counts` lets through.
-pub fn time_in_calls(
-    fold: &Fold<'_>,
-    counts: impl Fn(&Fold<'_>, StackId) -> bool,
-) -> HashMap<ProcessId, BTreeMap<StackId, u64>> {
-    let mut found: HashMap<ProcessId, BTreeMap<StackId, u64>> = HashMap::new();
-    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
-        let stack = site.key.stack;
-        let Some(thread) = site.key.thread.get() else { continue };
-        if counts(fold, stack) {
-            let of_process = found.entry(fold.trace.threads.process[thread]).or_default();
-            *of_process.entry(stack).or_default() += site.busy_ns([true; 5]);
-        }
-    }
-    found
-}
-
-/// Whether the stack, from its leaf on, is in the kernel within one of these calls, or in the C library's function that makes it.
-pub fn is_in_call(fold: &Fold<'_>, stack: StackId, entries: &[&str], wrappers: &[&str]) -> bool {
-    let name = |at: StackId| fold.stacks.function_name(fold.stacks.function(at));
-    for at in fold.stacks.whole_chain(stack) {
-        if !fold.stacks.is_kernel(at) {
-            return wrappers.contains(&name(at).trim_start_matches("__libc_").trim_start_matches('_'));
-        }
-        if entries.contains(&name(at)) {
-            return true;
-        }
-    }
-    false
 }
 
 /// Whether the stack's kernel part reads or writes a socket.

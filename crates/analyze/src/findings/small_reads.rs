@@ -8,7 +8,8 @@ use dwell_view::Word;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::findings::small_calls::{READS, is_in_call, small_calls, time_in_calls};
+use crate::findings::kernel_times::ProcessTimes;
+use crate::findings::small_calls::{READS, small_calls};
 use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::socket_groups::name;
@@ -32,13 +33,17 @@ const LEAST_CALLS: u64 = 1000;
 const CALLS_SHARE: f64 = 0.3;
 /// Part of the elapsed time that they must cost.
 const COST_SHARE: f64 = 0.05;
-/// The kernel's entries of the calls that receive.
-const RECEIVING: &[&str] =
-    &["__x64_sys_recvfrom", "__x64_sys_recvmsg", "__x64_sys_recvmmsg", "__x64_sys_read", "__x64_sys_readv"];
-/// The C library's functions that make them, for results in which kernel code has no names (`kptr_restrict`).
-const WRAPPERS: &[&str] = &["recv", "recvfrom", "recvmsg", "recvmmsg", "read", "readv"];
+/// The calls that receive.
+const RECEIVING: &[&str] = &["recv", "recvfrom", "recvmsg", "recvmmsg", "read", "readv"];
 
 pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let mut findings = received_in_pieces(evidence);
+    findings.extend(small_calls(evidence, &READS));
+    findings
+}
+
+/// Sockets of which little is received by each call.
+fn received_in_pieces(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = &evidence.sockets().tables.sockets;
     let sum = |rows: &[usize], column: &[u64]| rows.iter().fold(0u64, |sum, row| sum.saturating_add(column[*row]));
     // Who never waits receives, too: groups of all sockets, not of those that were waited on.
@@ -51,10 +56,6 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let (short, all) = (sum(rows, &sockets.receives_short), sum(rows, &sockets.receives));
         short >= LEAST_CALLS && short as f64 >= CALLS_SHARE * all as f64
     });
-    if groups.is_empty() {
-        return small_calls(evidence, &READS);
-    }
-    let receiving = time_in_calls(evidence.fold, |fold, stack| is_in_call(fold, stack, RECEIVING, WRAPPERS));
     let finding = |(subject, rows): (String, Vec<usize>)| {
         let (short, all) = (sum(&rows, &sockets.receives_short), sum(&rows, &sockets.receives));
         let processes: BTreeSet<ProcessId> = rows.iter().map(|row| sockets.process[*row]).collect();
@@ -62,10 +63,10 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             .filter(|row| processes.contains(&sockets.process[*row]))
             .map(|row| sockets.receives[row])
             .sum();
-        let stacks = processes.iter().filter_map(|process| receiving.get(process));
-        let mut stacks: Vec<&BTreeMap<StackId, u64>> = stacks.collect();
-        stacks.sort_by_key(|stacks| std::cmp::Reverse(stacks.values().sum::<u64>()));
-        let time_ns: u64 = stacks.iter().flat_map(|stacks| stacks.values()).sum();
+        let mut times: Vec<&ProcessTimes<'_>> =
+            processes.iter().filter_map(|process| evidence.kernel_times().get(process)).collect();
+        times.sort_by_key(|times| std::cmp::Reverse(times.within_ns(RECEIVING)));
+        let time_ns: u64 = times.iter().map(|times| times.within_ns(RECEIVING)).sum();
         let cost_ns = (time_ns as f64 * short as f64 / calls.max(1) as f64) as u64;
         let text = say!(
             SMALL_READS,
@@ -75,7 +76,7 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             cpu = Word::Ns(time_ns),
             share = Word::part(cost_ns, time_ns),
         );
-        let stack = stacks.first().map_or(StackId::NONE, |stacks| heaviest(stacks));
+        let stack = times.first().map_or(StackId::NONE, |times| heaviest(&times.within(RECEIVING).collect()));
         // Calls are counted of all the time and of all threads.
         let claims = vec![Claim::at_least("sockets", &Query::default(), "receives_short", short)];
         Finding { subject, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() }

@@ -10,7 +10,7 @@ use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
     RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock,
-    takes_requests, waits_ns_at,
+    takes_requests, waits_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -213,7 +213,7 @@ fn waits_for_itself(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let threads = account.threads;
     let names = &explanation.names;
     let is_pool = threads >= 2 && names.are_workers_at(root.stack) && !names.takes_from_queue(root.stack);
-    let waits_ns = if is_pool { waits_ns_at(fold.trace, names, root.cause.role, &root.at) } else { 0 };
+    let waits_ns = if is_pool { waits_at((fold.trace, names), root.cause.role, &root.at, |_| true).1 } else { 0 };
     let at_once = waits_ns as f64 >= ALL_AT_ONCE * threads as f64 * root.wall_ns.max(root.path_ns) as f64;
     (is_pool && at_once).then_some(threads)
 }

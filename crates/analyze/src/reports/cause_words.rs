@@ -1,5 +1,7 @@
 //! Root causes in words: what the cause is, its chains, all of it as a paragraph.
 
+use dwell_model::ObjectType;
+use dwell_store::EventKey;
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
@@ -7,7 +9,7 @@ use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
-    sleeps_at, takes_requests, wait_place,
+    takes_requests, wait_place, waits_at,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -98,14 +100,18 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    let text = Prose::from(sentence)
-        .and(request_words::extent(fold, root))
+    with_more(fold, explanation, root, Prose::from(sentence).and(request_words::extent(fold, root)))
+}
+
+/// A cause with what else there is to say of it: who calls it, where most of it was, how often, and what others did meanwhile.
+fn with_more(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, cause: Prose) -> Prose {
+    cause
         .and(called_by(fold, root))
         .and(inside(root))
         .and(in_kernel(root))
-        .and(repeated(fold, explanation, root));
-    let text = text.and(slept_within(fold, explanation, root));
-    text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
+        .and(repeated(fold, explanation, root))
+        .and(slept_within(fold, explanation, root))
+        .and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 
 /// Who ended the waits of a cause of the kind.
@@ -184,13 +190,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
-    let text = Prose::from(sentence)
-        .and(called_by(fold, root))
-        .and(inside(root))
-        .and(in_kernel(root))
-        .and(repeated(fold, explanation, root))
-        .and(slept_within(fold, explanation, root));
-    text.and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
+    with_more(fold, explanation, root, Prose::from(sentence))
 }
 
 /// What others did while it slept again and again.
@@ -230,7 +230,8 @@ fn repeated(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause
     if root.cause.kind != CauseKind::Slept || fold.query.is_filtered() || fold.query.is_cut() {
         return None;
     }
-    let (count, ns) = sleeps_at(fold.trace, &explanation.names, root.cause.role, &root.at);
+    let sleeps = |key: &EventKey| fold.object_type(key.object()) == ObjectType::Sleep;
+    let (count, ns) = waits_at((fold.trace, &explanation.names), root.cause.role, &root.at, sleeps);
     (count >= AGAIN).then(|| say!(CAUSE_REPEATED, count = count, each = Word::Ns(ns / count)))
 }
 

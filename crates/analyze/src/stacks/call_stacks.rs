@@ -192,11 +192,11 @@ impl<'t> CallStacks<'t> {
 
     /// Whether the frame at the end of `stack` is native code of a package, whose sources nobody has: where a script calls it, the script's
     /// line tells more.
-    pub fn is_native_of_package(&self, stack: StackId) -> bool {
+    fn is_native_of_package(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| {
             let frames = &self.trace.frames;
-            let module = frames.module[frame].get().and_then(|row| self.trace.modules.path.get(row));
-            !frames.script[frame] && frames.file[frame].is_empty() && module.is_some_and(|path| is_in_packages(path))
+            let in_package = || self.module_path(self.function(stack)).is_some_and(is_in_packages);
+            !frames.script[frame] && frames.file[frame].is_empty() && in_package()
         })
     }
 
@@ -230,8 +230,7 @@ impl<'t> CallStacks<'t> {
         self.frame(stack).is_none_or(|frame| self.system[frame])
     }
 
-    /// Whether the frame at the end of `stack` is a script's.
-    pub fn is_script(&self, stack: StackId) -> bool {
+    fn is_script(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| self.trace.frames.script[frame])
     }
 

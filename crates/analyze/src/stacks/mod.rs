@@ -14,4 +14,5 @@ pub mod object;
 pub mod own_code;
 pub mod project;
 pub mod spin;
+pub mod system_calls;
 pub mod tasks;

@@ -121,8 +121,8 @@ impl Source for Bpf<'_> {
         self.hooks.seed()
     }
 
-    fn read_io(&mut self) -> Result<()> {
-        self.hooks.read_io()
+    fn read_io(&mut self) {
+        self.hooks.read_io();
     }
 
     fn take_in(&mut self, pids: &[u32]) -> Result<bool> {

@@ -373,6 +373,7 @@ export const noticesJa: Record<string, string> = {
   "running-delays-late": "実行中のスレッドを遅らせるものは、プログラムが最初に通知を行った {seconds} 秒以降から分かります。",
   "requests-unseen": "このカーネルでは、ソケットの要求は見えません ({error})。",
   "code-not-split": "このカーネルでは、実行時間をコードに配分できません ({error})。",
+  "calls-not-counted": "終了時に存在したスレッドについて、読み書きの呼び出しは数えられていません ({error})。",
   "cpus-not-sampled": "実行中のコードがサンプリングされなかった CPU: {cpus} ({error})。",
   "collector-died": "収集プログラムが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。",
   "code-looked-up": "プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。",

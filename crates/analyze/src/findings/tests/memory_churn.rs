@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A thread of which so many eighths of the time go to the kernel: `1` into page faults, `2` into munmap.
+/// A thread that is in page faults at each `1`, and in munmap at each `2`.
 fn churning(cells: &'static str) -> Trace {
     let mut trace = repeated(&[("a", cells)], 100);
     for (function, name) in [("f1", "asm_exc_page_fault"), ("f2", "__x64_sys_munmap")] {

@@ -1,9 +1,8 @@
 //! What threads wait for again and again at one place: answers one at a time, and sleeps.
 
-use dwell_model::{ObjectType, Outcome};
-use dwell_store::Trace;
+use dwell_model::Outcome;
+use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{LabelId, RoleId};
 
@@ -53,25 +52,18 @@ pub fn asked_answers(
     answers
 }
 
-/// How long threads of a role waited at the place that is called `at`, for whatever, ns.
-pub fn waits_ns_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> u64 {
-    let (events, mut sum) = (trace.events(), 0u64);
-    for thread in names.members_of(role) {
-        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-            sum = sum.saturating_add(if names.is_at(events.key(key).stack(), at) { times.wait_ns } else { 0 });
-        });
-    }
-    sum
-}
-
-/// How often threads of a role slept at the place that is called `at`, and how long, ns.
-pub fn sleeps_at(trace: &Trace, names: &Names<'_, '_>, role: RoleId, at: &str) -> (u64, u64) {
+/// How often threads of a role waited at the place that is called `at`, in waits whose key `counts`, and how long, ns.
+pub fn waits_at(
+    (trace, names): (&Trace, &Names<'_, '_>),
+    role: RoleId,
+    at: &str,
+    counts: impl Fn(&EventKey) -> bool,
+) -> (u64, u64) {
     let (events, mut count, mut sum) = (trace.events(), 0u64, 0u64);
     for thread in names.members_of(role) {
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let key = events.key(key);
-            let sleeps = times.wait_ns > 0 && object_type(trace, key.object()) == ObjectType::Sleep;
-            if sleeps && names.is_at(key.stack(), at) {
+            if times.wait_ns > 0 && counts(&key) && names.is_at(key.stack(), at) {
                 (count, sum) = (count + 1, sum.saturating_add(times.wait_ns));
             }
         });

@@ -78,7 +78,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_store::Trace;
 
 pub use self::account::Account;
-pub use self::asked_answers::{AskedAnswers, asked_answers, sleeps_at, waits_ns_at};
+pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 use self::awaited_ends::is_awaited;
 use self::blocked_loops::blocked_spans;
@@ -107,6 +107,7 @@ use self::roots::{in_order, ran_longest, root_causes};
 pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
+pub use self::scripts::runs_scripts;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::{Standstill, standstill};
 pub use self::terms::{

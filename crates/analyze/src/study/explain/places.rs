@@ -7,6 +7,7 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::module_path;
 use crate::stacks::name_words::without_template_arguments;
 use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
+use crate::stacks::system_calls::system_call;
 
 /// A place in a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,7 +18,7 @@ pub struct CodePlace {
     pub path: Vec<(String, String)>,
     /// Functions of packages that it calls, the first call first, likewise. They are told of where a thread runs only.
     pub inside: Vec<(String, String)>,
-    /// The system call in which the kernel runs for it, likewise: `newfstatat`, `page faults`; empty outside of the kernel.
+    /// The system call in which the kernel runs for it, likewise (see [`system_call`]); empty outside of the kernel.
     pub in_kernel: String,
 }
 
@@ -105,27 +106,7 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
     }
     let path = path(trace, stacks, &found);
     let at = path.last().map_or_else(|| "an unknown place".to_owned(), |(_, at)| at.clone());
-    CodePlace { at, path, inside, in_kernel: in_kernel(trace, stacks, &chain) }
-}
-
-/// How the kernel's entries of system calls begin.
-const SYSTEM_CALLS: &[&str] = &["__x64_sys_", "__ia32_sys_", "__do_sys_", "ksys_"];
-/// Its entries of page faults, and what these are called.
-const FAULTS: &[&str] = &["asm_exc_page_fault", "exc_page_fault"];
-const FAULTS_CALLED: &str = "page faults";
-
-/// The system call that the kernel runs at the innermost frames of a stack: by its entry, or by the C library's function that makes it.
-fn in_kernel(trace: &Trace, stacks: &CallStacks<'_>, chain: &[StackId]) -> String {
-    let name = |stack: &StackId| stacks.frame(*stack).map_or("", |frame| trace.frames.function[frame].as_str());
-    let user = chain.iter().position(|stack| !stacks.is_kernel(*stack)).unwrap_or(chain.len());
-    let called = chain[..user].iter().map(name).find_map(|name| {
-        let call = SYSTEM_CALLS.iter().find_map(|start| name.strip_prefix(start));
-        call.or_else(|| FAULTS.contains(&name).then_some(FAULTS_CALLED))
-    });
-    let of_library = || chain.get(user).filter(|stack| user > 0 && stacks.is_system(**stack)).map(name);
-    let trimmed =
-        |name: &str| name.trim_start_matches("__libc_").trim_start_matches("__GI_").trim_start_matches('_').to_owned();
-    called.map(str::to_owned).or_else(|| of_library().map(trimmed)).unwrap_or_default()
+    CodePlace { at, path, inside, in_kernel: system_call(stacks, stack).unwrap_or_default().to_owned() }
 }
 
 /// The functions of these frames, given innermost first, from the outermost on; a function that calls itself is there once.

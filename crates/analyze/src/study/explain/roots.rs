@@ -73,7 +73,7 @@ impl RootCause {
         self.wait_ns == 0 || self.cause.no_work || hardly || self.ran_mostly
     }
 
-    /// Whether it is that threads were ready while other programs had the CPUs.
+    /// Whether other programs had the CPUs, so that threads were ready and did not run.
     pub fn is_behind_others(&self) -> bool {
         self.cause.kind == CauseKind::RunQueue && self.cause.behind == NOTHING
     }
@@ -219,7 +219,7 @@ fn tell_network_from_outside(causes: &mut [Cause]) {
     }
 }
 
-/// Which cause is that something ran for a good part of `own_ns`, and for much longer than anything else waited or ran: a program that does
+/// The number of the cause that ran longest, if that was a good part of `own_ns` and much longer than any other cause: a program that does
 /// several things one after the other has no place where it is for most of its time.
 pub fn ran_longest(roots: &[RootCause], own_ns: u64) -> Option<usize> {
     let weight = |root: &RootCause| if root.is_behind_others() { 0 } else { root.wait_ns.max(root.path_ns) };

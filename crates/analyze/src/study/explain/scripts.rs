@@ -19,6 +19,11 @@ const LONGEST_ROLE: usize = 12;
 /// Scripts of one name of processes that are told apart; of more each is a piece of the same work.
 const MOST: usize = 8;
 
+/// Whether a program of this name runs others' scripts.
+pub fn runs_scripts(program: &str) -> bool {
+    INTERPRETERS.iter().any(|interpreter| program.starts_with(interpreter))
+}
+
 /// The script of each process by row, where processes of its name run several; a copy runs its parent's.
 pub fn scripts(trace: &Trace) -> Vec<Option<String>> {
     let processes = &trace.processes;
@@ -47,7 +52,7 @@ fn script_of(command: &str) -> Option<String> {
     if BY_ARGUMENTS.contains(&program) {
         return words.next().map(str::to_owned);
     }
-    if !INTERPRETERS.iter().any(|interpreter| program.starts_with(interpreter)) {
+    if !runs_scripts(program) {
         return None;
     }
     while let Some(word) = words.next() {

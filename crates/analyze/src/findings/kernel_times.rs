@@ -1,0 +1,46 @@
+//! How long each process ran, and in which system calls of its own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::{ProcessId, StackId};
+
+use crate::engine::fold::Fold;
+use crate::stacks::system_calls::system_call;
+
+/// The running time of a process that the filters let through, ns.
+#[derive(Default)]
+pub struct ProcessTimes<'t> {
+    /// All of it.
+    pub running_ns: u64,
+    /// Within system calls, and where.
+    in_calls: BTreeMap<(&'t str, StackId), u64>,
+}
+
+impl ProcessTimes<'_> {
+    /// The time within some of the calls, by stack.
+    pub fn within<'c>(&'c self, calls: &'c [&str]) -> impl Iterator<Item = (StackId, u64)> + 'c {
+        let times = self.in_calls.iter().filter(|((call, _), _)| calls.contains(call));
+        times.map(|((_, stack), ns)| (*stack, *ns))
+    }
+
+    /// The time within some of the calls.
+    pub fn within_ns(&self, calls: &[&str]) -> u64 {
+        self.within(calls).map(|(_, ns)| ns).sum()
+    }
+}
+
+/// Of each process that ran.
+pub fn kernel_times<'t>(fold: &Fold<'t>) -> BTreeMap<ProcessId, ProcessTimes<'t>> {
+    let mut times: BTreeMap<ProcessId, ProcessTimes<'t>> = BTreeMap::new();
+    let mut calls: HashMap<StackId, Option<&'t str>> = HashMap::new();
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
+        let Some(thread) = site.key.thread.get() else { continue };
+        let (stack, ns) = (site.key.stack, site.busy_ns([true; 5]));
+        let of = times.entry(fold.trace.threads.process[thread]).or_default();
+        of.running_ns = of.running_ns.saturating_add(ns);
+        if let Some(call) = *calls.entry(stack).or_insert_with(|| system_call(&fold.stacks, stack)) {
+            *of.in_calls.entry((call, stack)).or_default() += ns;
+        }
+    }
+    times
+}
