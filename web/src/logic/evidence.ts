@@ -122,6 +122,7 @@ const CASES: Record<string, Case> = {
   },
   'thread-churn': CHURN,
   'process-churn': CHURN,
+  'serial-children': CHURN,
 };
 
 /** The charts of a finding; none for an unknown finding. */

@@ -17,6 +17,7 @@ mod outliers;
 mod queues;
 mod runtime;
 mod send_queues;
+mod serial_children;
 mod single_threaded;
 mod small_calls;
 mod small_reads;
@@ -100,6 +101,7 @@ macro_rules! findings {
 
 findings! {
     single_threaded::SINGLE_THREADED_PHASE => single_threaded::single_threaded_phase;
+    serial_children::SERIAL_CHILDREN => serial_children::serial_children;
     nagle::NAGLE_DELAYED_ACK => nagle::nagle_delayed_ack;
     sockets::RETRANSMISSION => sockets::retransmission;
     send_queues::SLOW_READER => send_queues::slow_reader;

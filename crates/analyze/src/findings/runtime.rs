@@ -150,7 +150,9 @@ struct Churn {
     rows: Vec<usize>,
     per_second: f64,
     lives_ns: u64,
+    /// Their time in run queues before they first ran, ns, and all of it.
     queued_ns: u64,
+    all_queued_ns: u64,
     /// Where most were made.
     stack: StackId,
 }
@@ -185,7 +187,9 @@ impl Churn {
             // Who starts a thread wakes it for the first time.
             *places.entry(site.key.waker_stack).or_default() += weights.switches;
         }
-        Some(Self { rows, per_second, lives_ns, queued_ns, stack: heaviest(&places) })
+        let of_rows = |site: &Site| site.key.thread.get().is_some_and(|thread| rows.binary_search(&thread).is_ok());
+        let all_queued_ns = fold.selected_if(of_rows).map(|(.., weights)| total(&weights.runnable)).sum();
+        Some(Self { rows, per_second, lives_ns, queued_ns, all_queued_ns, stack: heaviest(&places) })
     }
 
     /// Average, ns.
@@ -226,7 +230,7 @@ impl Churn {
             Claim::at_least("summary", query, "threads", self.rows.len() as u64),
             Claim::at_least("summary", query, "preemption_ns", self.queued_ns),
         ];
-        let cost_ns = self.queued_ns.saturating_add(costs_ns);
+        let cost_ns = self.all_queued_ns.saturating_add(costs_ns);
         vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, claims, ..Finding::default() }]
     }
 }

@@ -3,6 +3,7 @@
 mod claims;
 mod event_loops;
 mod memory_churn;
+mod serial_children;
 mod small_calls;
 
 use std::fs;

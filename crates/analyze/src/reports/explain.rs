@@ -107,7 +107,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
         }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
-        QueueReason::OwnThreads | QueueReason::OwnRequests | QueueReason::OwnFibers => {
+        QueueReason::OwnThreads | QueueReason::OwnRequests | QueueReason::OwnProcesses | QueueReason::OwnFibers => {
             say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall)
         }
         QueueReason::Affinity => {

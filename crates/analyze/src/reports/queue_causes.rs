@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dwell_model::{Reason, StackId};
+use dwell_model::{ProcessId, Reason, StackId};
 use dwell_store::{QuotaUse, Rival, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
@@ -25,6 +25,8 @@ pub enum QueueReason {
     OwnThreads,
     /// The same, of a process for which several requests wait at once.
     OwnRequests,
+    /// The same of processes with one thread that works each.
+    OwnProcesses,
     /// The same of goroutines, which the runtime puts on threads.
     OwnFibers,
     /// The same, since all of them keep to some of the CPUs that the program may use.
@@ -39,14 +41,16 @@ impl QueueReason {
         match self {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
-            Self::OwnThreads | Self::OwnRequests | Self::OwnFibers | Self::Affinity => "oversubscription",
+            Self::OwnThreads | Self::OwnRequests | Self::OwnProcesses | Self::OwnFibers | Self::Affinity => {
+                "oversubscription"
+            }
             Self::Collector => "garbage-collection",
         }
     }
 
     /// Whether threads of the program had the CPUs.
     pub fn is_of_program(self) -> bool {
-        matches!(self, Self::OwnThreads | Self::OwnRequests | Self::OwnFibers | Self::Affinity | Self::Collector)
+        !matches!(self, Self::Quota | Self::OtherPrograms)
     }
 
     /// What to do about it.
@@ -56,6 +60,7 @@ impl QueueReason {
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
             Self::OwnRequests => say!(ADVICE_TOO_MANY_REQUESTS),
+            Self::OwnProcesses => say!(ADVICE_TOO_MANY_PROCESSES),
             Self::OwnFibers => say!(ADVICE_QUEUED_FIBERS),
             Self::Affinity => say!(ADVICE_AFFINITY),
             Self::Collector => say!(ADVICE_COLLECTED),
@@ -102,6 +107,8 @@ const COLLECTED_SHARE: f64 = 0.5;
 const KEPT_SHARE: f64 = 0.5;
 /// Part of the CPUs from which on all of them are in use.
 const ALL_CPUS: f64 = 0.85;
+/// Part of the time in run queues that must be of one thread of each process, if there are too many processes and not threads.
+const ONE_THREAD_EACH: f64 = 0.8;
 /// Stacks whose places are compared.
 const PLACED: usize = 2000;
 /// Requests that wait at once from which on threads are ready because of them.
@@ -269,6 +276,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
             None if fold.trace.fiber_threads > 0 && busy + others < ALL_CPUS => QueueReason::OwnFibers,
             None if requests_wait(fold.trace) => QueueReason::OwnRequests,
             None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
+            None if are_processes(fold, cpus) => QueueReason::OwnProcesses,
             None => QueueReason::OwnThreads,
         },
         subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),
@@ -280,6 +288,20 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
 /// Whether several requests at once wait for a process, on average while any does.
 fn requests_wait(trace: &Trace) -> bool {
     waiting_requests(trace).iter().any(|it| it.asked >= SEVERAL_REQUESTS)
+}
+
+/// Whether it is more processes than CPUs that were ready, each with one thread that works.
+fn are_processes(fold: &Fold<'_>, cpus: u32) -> bool {
+    let mut of_process: BTreeMap<ProcessId, BTreeMap<usize, u64>> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        let Some(thread) = site.key.thread.get() else { continue };
+        let queued_ns = of_process.entry(fold.trace.threads.process[thread]).or_default();
+        *queued_ns.entry(thread).or_default() += total(&weights.runnable);
+    }
+    let most_of = |threads: &BTreeMap<usize, u64>| threads.values().copied().max().unwrap_or(0);
+    let all_ns: u64 = of_process.values().flat_map(BTreeMap::values).sum();
+    let most_ns: u64 = of_process.values().map(most_of).sum();
+    of_process.len() > cpus as usize && most_ns as f64 >= ONE_THREAD_EACH * all_ns as f64
 }
 
 /// The stack with most of the time at the place with most, as the program's own sources have it.
@@ -389,6 +411,18 @@ mod tests {
         let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
         assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
         assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
+    }
+
+    #[test]
+    fn processes_that_are_too_many_are_no_threads() {
+        let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
+        let mut trace = repeated(&lines, 10);
+        let first = trace.processes.row(0).unwrap();
+        for thread in 1..4 {
+            trace.threads.process[thread] = ProcessId::new(trace.processes.push(first.clone()));
+        }
+        trace.tables_changed();
+        assert_eq!(reasons(&trace), [QueueReason::OwnProcesses]);
     }
 
     #[test]

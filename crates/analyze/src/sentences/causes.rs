@@ -123,6 +123,9 @@ sentence_table! {
     ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
         "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
         "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+    ADVICE_TOO_MANY_PROCESSES = "advice-too-many-processes",
+        "Run as many processes at once as there are CPUs (make -j, xargs -P, the size of a pool), and keep them rather than start one for each piece of work.",
+        "同時に実行するプロセスを CPU の数までにし (-j や -P の値、プールの大きさ)、処理ごとに起動せず使い続けてください。";
     ADVICE_TOO_MANY_REQUESTS = "advice-too-many-requests",
         "Requests ask for more CPU time than there is: make what they run there faster, let no more of them in at once than there are CPUs, or give the program more CPUs (of Python and Ruby, more processes).",
         "要求が使える以上の CPU 時間を必要としています。そこで実行される処理を速くするか、同時に処理する要求を CPU の数までに抑えるか、CPU を増やしてください (Python や Ruby ではプロセスを増やします)。";

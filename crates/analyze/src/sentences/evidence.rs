@@ -110,6 +110,9 @@ sentence_table! {
     PROCESS_CHURN = "process-churn",
         "{processes} processes ({names}), {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
         "{processes} 個のプロセス ({names}、毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
+    SERIAL_CHILDREN = "serial-children",
+        "{parent} ran {name} {children} times, one after another, {each} each on average; one of them was there for {lived}, {share} of the time. They and what they started kept {cpus} CPUs busy meanwhile, and {target} may be used.",
+        "{parent} は {name} を {children} 個、順番に実行しました (平均 {each})。そのうちの 1 つが動いていた時間は {lived} ({share}) です。その間、子プロセスとその子孫が使った CPU は {cpus} 個で、{target} 個を使えます。";
     OUTLIERS = "outliers",
         "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.",
         "{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。";

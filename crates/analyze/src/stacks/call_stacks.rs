@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use dwell_model::{FrameId, ModuleId, StackId};
+use dwell_model::{FrameId, ModuleId, RUN_TIME_CODE, StackId};
 use dwell_store::Trace;
 
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
 use crate::stacks::own_code::{
-    is_interpreter, is_standard_code, is_system_module, is_telling_script_library, is_trampoline,
+    is_interpreter, is_javascript, is_standard_code, is_system_module, is_telling_script_library, is_trampoline,
 };
 use crate::stacks::project::{is_in_packages, project_of};
 
@@ -34,6 +34,8 @@ pub struct CallStacks<'t> {
     project: &'t str,
     /// The frames of interpreters.
     interpreter: Vec<bool>,
+    /// The frames of functions that a JavaScript engine brings, among the code that it makes.
+    engine_function: Vec<bool>,
     /// Whether they are not shown among the functions that they run.
     hides_interpreters: bool,
 }
@@ -65,6 +67,7 @@ impl<'t> CallStacks<'t> {
             project: project_of(own.map(|(file, _)| file.as_str())),
             system,
             interpreter: frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
+            engine_function: engine_functions(trace),
             hides_interpreters: query.call_stack_mode != CallStackMode::All,
         };
         stacks.fold_system_frames(query.call_stack_mode);
@@ -205,7 +208,7 @@ impl<'t> CallStacks<'t> {
         self.frame(stack).is_some_and(|frame| {
             let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
             let is_script = self.trace.frames.script[frame];
-            is_standard_code(file, name, is_script)
+            self.engine_function[frame] || is_standard_code(file, name, is_script)
         })
     }
 
@@ -268,6 +271,23 @@ fn frames_of(trace: &Trace, belongs: fn(&str) -> bool, kernel: bool) -> Vec<bool
     frames.map(|(module, in_kernel)| (*in_kernel && kernel) || of_module(module)).collect()
 }
 
+/// For each frame, whether it is a function that a JavaScript engine brings (`forEach`, `RegExp`): it has no file, unlike the script's
+/// functions, which are in the same code. WebAssembly, which has none either, is the program's.
+fn engine_functions(trace: &Trace) -> Vec<bool> {
+    let frames = &trace.frames;
+    let is_run_time_code = |path: &String| path.starts_with(RUN_TIME_CODE);
+    let run_time_code: Vec<bool> = trace.modules.path.iter().map(is_run_time_code).collect();
+    let mut javascript = vec![false; run_time_code.len()];
+    for (module, file) in frames.module.iter().zip(&frames.file) {
+        if let Some(module) = module.get().filter(|module| run_time_code.get(*module) == Some(&true)) {
+            javascript[module] |= is_javascript(file);
+        }
+    }
+    let is_in = |module: &ModuleId| module.get().and_then(|row| javascript.get(row)).copied().unwrap_or(false);
+    let functions = frames.module.iter().zip(frames.file.iter().zip(&frames.function));
+    functions.map(|(module, (file, name))| is_in(module) && file.is_empty() && !name.starts_with("wasm")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use dwell_store::tables::{FrameRow, ModuleRow, StackRow};
@@ -318,5 +338,26 @@ mod tests {
         assert_eq!(shown(CallStackMode::All).split(' ').count(), 9);
         let stacks = CallStacks::new(&trace, &Query::default());
         assert_eq!(stacks.place(stack).as_deref(), Some("work"));
+    }
+
+    #[test]
+    fn what_a_javascript_engine_brings_is_no_code_of_the_program() {
+        let (mut trace, stack) = stack_of(&[
+            ("/usr/bin/node", "node::Start"),
+            ("[jit] node", "check"),
+            ("[jit] node", "forEach"),
+            ("[jit] node", "wasm-function[7]"),
+            ("[jit] java", "com.example.Pool.take"),
+        ]);
+        (2..4).for_each(|frame| trace.frames.module[frame] = trace.frames.module[1]);
+        let own = |trace: &Trace| {
+            let query = Query::default();
+            let stacks = CallStacks::new(trace, &query);
+            let own = |stack: &StackId| stacks.is_own(*stack);
+            stacks.whole_chain(stack).map(|stack| own(&stack)).collect::<Vec<bool>>()
+        };
+        assert_eq!(own(&trace), [true; 5], "which of them has a file is not known");
+        trace.frames.file[1] = "/srv/app.mjs".into();
+        assert_eq!(own(&trace), [true, true, false, true, true]);
     }
 }

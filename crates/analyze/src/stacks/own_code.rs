@@ -50,6 +50,10 @@ pub const PYTHONS: &[&str] = &["python3", "libpython3"];
 pub const INTERPRETERS: &[&str] = &["php", "libphp", "ruby", "libruby"];
 /// How sources end that may be called as their interpreter is.
 pub const SCRIPT_ENDINGS: &[&str] = &[".py", ".php", ".rb"];
+/// How sources of JavaScript end, and of what is compiled to it.
+const JAVASCRIPT_ENDINGS: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
+/// Where sources of a JavaScript engine's own library are, though they are in no file.
+pub const ENGINE_SOURCES: &str = "node:";
 /// What the paths of an interpreter's standard library have in them, and those of packages that are no part of it.
 pub const SCRIPT_LIBRARIES: &[(&str, &str)] = &[(PYTHON_LIBRARY, "-packages/"), ("/lib/ruby/", "/gems/")];
 /// That of Python's.
@@ -112,6 +116,11 @@ fn is_called(path: &str, names: &[&str]) -> bool {
 /// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
 pub fn is_trampoline(path: &str) -> bool {
     path.strip_prefix(RUN_TIME_CODE).is_some_and(is_interpreter)
+}
+
+/// Whether the source file is of JavaScript, or of its engine's own library.
+pub fn is_javascript(file: &str) -> bool {
+    file.starts_with(ENGINE_SOURCES) || JAVASCRIPT_ENDINGS.iter().any(|ending| file.ends_with(ending))
 }
 
 fn is_script_library(file: &str) -> bool {

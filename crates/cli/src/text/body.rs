@@ -5,7 +5,7 @@ use dwell_view::{Column, Row, Value, View};
 use super::style::{Ink, Style, printable, width, wrap};
 use super::table::{self, Cell, Table};
 use super::words::{is_number, words};
-use super::{bars, cards, explanation};
+use super::{account, bars, cards, explanation};
 
 /// Frames shown of a stack outside of tables.
 const STACK_FRAMES: usize = 12;
@@ -91,14 +91,16 @@ fn blocks(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
 fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<String> {
     let fields = columns.iter().zip(&row.values).filter(|(column, value)| !column.detail && **value != Value::None);
     let (wide, short): (Vec<_>, Vec<_>) = fields.partition(|(_, value)| is_wide(value));
-    let explained: Vec<_> = wide.iter().filter_map(|(column, value)| Some((*column, causes(value)?))).collect();
     let title_width = short.iter().map(|(column, _)| width(column.title)).max().unwrap_or(0);
     let number_width = short.iter().filter(|(_, value)| is_number(value)).map(|(_, value)| width(&words(value)));
     let number_width = number_width.max().unwrap_or(0);
+    let title = |column: &Column| style.paint(Ink::Title, column.title).into_owned();
     let mut lines = Vec::new();
-    for (column, view) in explained {
-        lines.push(style.paint(Ink::Title, column.title).into_owned());
-        lines.extend(explanation::with_notes(view, style));
+    let explained = account::of_summary(columns, row, usize::MAX, style);
+    let is_told = |column: &Column| explained.is_some() && [account::CAUSES, account::FINDINGS].contains(&column.id);
+    if let Some(told) = &explained {
+        lines.extend(columns.iter().filter(|column| column.id == account::CAUSES).map(title));
+        lines.extend(told.iter().cloned());
         lines.push(String::new());
     }
     for (column, value) in short {
@@ -112,22 +114,14 @@ fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
             lines.push(format!("{start}{line}"));
         }
     }
-    for (column, value) in wide.iter().filter(|(_, value)| causes(value).is_none()) {
+    for (column, value) in wide.iter().filter(|(column, _)| !is_told(column)) {
         let section = section(value, style, nesting);
         if !section.is_empty() {
-            lines.extend([String::new(), style.paint(Ink::Title, column.title).into_owned()]);
+            lines.extend([String::new(), title(column)]);
             lines.extend(section);
         }
     }
     lines
-}
-
-/// A view of root causes.
-fn causes(value: &Value) -> Option<&View> {
-    match value {
-        Value::Rows(view) if explanation::has_chains(view) => Some(view),
-        _ => None,
-    }
 }
 
 fn section(value: &Value, style: &Style, nesting: usize) -> Vec<String> {

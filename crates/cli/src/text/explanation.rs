@@ -22,12 +22,6 @@ pub fn explanation(view: &View, style: &Style) -> Vec<String> {
     view.rows.iter().enumerate().flat_map(|(index, row)| cause(view, index + 1, row, style)).collect()
 }
 
-/// The same as a part of another view, with the notes.
-pub fn with_notes(view: &View, style: &Style) -> Vec<String> {
-    let notes = view.notes.iter().flat_map(|note| paragraph(&note.to_string(), "", style));
-    explanation(view, style).into_iter().chain(notes).collect()
-}
-
 /// One root cause, with its number.
 pub fn cause(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let text = |id: &str| view.value(row, id).map(words).filter(|text| !text.is_empty()).unwrap_or_default();

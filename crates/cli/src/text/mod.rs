@@ -3,6 +3,7 @@
 //! It knows how values look, not what a report means: every report comes as the same `View`. Names in it come from
 //! the profiled program and are stripped of what could steer a terminal.
 
+mod account;
 pub mod bars;
 mod body;
 mod cards;

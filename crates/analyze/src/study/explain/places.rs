@@ -6,6 +6,7 @@ use dwell_store::Trace;
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::module_path;
 use crate::stacks::name_words::without_template_arguments;
+use crate::stacks::own_code::ENGINE_SOURCES;
 use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
 use crate::stacks::system_calls::system_call;
 
@@ -38,8 +39,6 @@ pub fn function_at(at: &str) -> &str {
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
 const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
-/// Where sources of a runtime's own library are, though they are in no file.
-const RUNTIME_SOURCES: &str = "node:";
 /// Programs that run scripts of JavaScript, to which what is compiled into their files is a library.
 const JAVASCRIPT_ENGINES: &[&str] = &["node", "nodejs", "libnode.so", "deno", "electron"];
 /// The JVM's own libraries, wherever it is installed.
@@ -142,7 +141,7 @@ fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let Some(frame) = stacks.frame(stack) else { return true };
     let function = &trace.frames.function[frame];
     let file = module_path(trace, frame).rsplit('/').next().unwrap_or_default();
-    trace.frames.file[frame].starts_with(RUNTIME_SOURCES)
+    trace.frames.file[frame].starts_with(ENGINE_SOURCES)
         || JAVASCRIPT_ENGINES.iter().any(|name| file == *name || (name.ends_with(".so") && file.starts_with(name)))
         || JVM_LIBRARIES.contains(&file)
         || LIBRARIES.iter().any(|folder| module_path(trace, frame).starts_with(folder))

@@ -17,13 +17,17 @@ use crate::study::intervals::{length_ns, union};
 /// Sleeps from which on a thread polls whether it may go on, and how long they are at most on average, ns.
 const POLLS: usize = 5;
 const POLL_NS: u64 = 250_000_000;
+/// A look takes little: of the time that a thread sleeps, it waits for other things for less than one part in so many.
+const LOOK_PART: u64 = 5;
 
 /// Sleeps of a thread at one place, in order.
 #[derive(Default)]
 struct Polls {
     spans: Vec<(u64, u64)>,
-    /// Waits that another thread ended since the first of them.
+    /// Waits that another thread ended since the first of them, …
     given: usize,
+    /// … and how long it waited for anything else, ns.
+    waited_ns: u64,
 }
 
 /// When the cause's sleeps were, and the sleeps of other threads.
@@ -38,7 +42,7 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
     let (ends, slept_ns) = (sleeps.iter().map(|(_, end)| *end).collect::<Vec<u64>>(), length_ns(&sleeps));
     let sleeps = union(sleeps);
     let mut of_place: BTreeMap<(RoleId, PlaceId), (usize, u64)> = BTreeMap::new();
-    for ((thread, place), Polls { spans, given }) in polls {
+    for ((thread, place), Polls { spans, given, waited_ns }) in polls {
         let (all_ns, last) = (length_ns(&spans), spans.last().map_or(0, |(_, to)| *to));
         let mean_ns = all_ns / spans.len() as u64;
         let meanwhile: Vec<(u64, u64)> = spans.iter().flat_map(|span| within(&sleeps, *span)).collect();
@@ -46,7 +50,8 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
         let soon = |time: u64| time.saturating_add(2 * mean_ns);
         let goes_on = soon(last) < trace.elapsed_ns()
             && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
-        let polls = spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len();
+        let polls =
+            spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len() && waited_ns < all_ns / LOOK_PART;
         if goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64 {
             let of = of_place.entry((names.role_of(thread), place)).or_default();
             *of = (of.0 + spans.len(), of.1 + all_ns);
@@ -63,7 +68,7 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
     let events = trace.events();
     let own = function_at(&names.place_or_unknown(cause.place).at).to_owned();
     for thread in 0..trace.threads.tid.len() {
-        let mut given = 0;
+        let (mut given, mut waited_ns) = (0, 0u64);
         let of_cause = names.role_of(thread) == cause.role;
         events.off_cpu.for_each(events.off_cpu.of(thread), |row, key, times| {
             let key = events.key(key);
@@ -72,6 +77,7 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             }
             if object_type(trace, key.object()) != ObjectType::Sleep {
                 given += usize::from(Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some());
+                waited_ns = waited_ns.saturating_add(times.wait_ns);
                 return;
             }
             let place = names.place_of(key.stack());
@@ -79,11 +85,55 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             if of_cause && place == cause.place {
                 sleeps.push(span);
             } else if function_at(&names.place_or_unknown(place).at) != own || is_look_for_lock(trace, key.stack()) {
-                let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, ..Polls::default() });
+                let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, waited_ns, ..Polls::default() });
                 of.spans.push(span);
             }
         });
-        polls.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| of.given = given - of.given);
+        polls.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| {
+            of.given = given - of.given;
+            of.waited_ns = waited_ns - of.waited_ns;
+        });
     }
     (sleeps, polls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fold::Fold;
+    use crate::question::query::Query;
+    use crate::study::explain::terms::NOTHING;
+    use crate::test_support::trace_dsl::trace;
+
+    /// How often another thread is told to have looked whether it may go on, while the first one slept; `q` is a sleep, too.
+    fn looks(picture: &str) -> Option<usize> {
+        let mut trace = trace(picture);
+        let looks: Vec<usize> = (0..trace.objects.name.len()).filter(|row| trace.objects.name[*row] == "q").collect();
+        looks.into_iter().for_each(|row| trace.objects.kind[row] = ObjectType::Sleep.code());
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let mut names = Names::new(&trace, &fold.stacks);
+        let first = trace.events().off_cpu.of(0).start;
+        let stack = trace.events().key(trace.events().off_cpu.key(first)).stack();
+        let cause = Cause {
+            kind: CauseKind::Slept,
+            role: names.role_of(0),
+            label: NOTHING,
+            place: names.place_of(stack),
+            behind: NOTHING,
+            no_work: false,
+        };
+        match pollers(&trace, &mut names, &cause)?.did {
+            MeanwhileKind::Polled(count) => Some(count),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_looks_again_and_again_waits_for_nothing_else() {
+        assert_eq!(looks("a: #ssssssssssssssss#####\nb: #qq#qq#qq#qq#qq##############"), Some(5));
+        let works = "a: #ssssssssssssssssssssssssssss#####\nb: #qqlll#qqlll#qqlll#qqlll#qq##############";
+        assert_eq!(looks(works), None, "it waits for a lock in between: it sleeps between pieces of work");
+        assert_eq!(looks("a: #ssssssssssssssss#\nb: #qq#qq#qq#qq#qq"), None, "the end of the program ends it");
+    }
 }
