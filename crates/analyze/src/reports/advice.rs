@@ -329,6 +329,9 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     if asked.is_some() && !explanation.serves_outside(role) {
         return None; // a script waits for its children
     }
+    if explanation.runs_always(root) {
+        return None; // nobody is known to ask it
+    }
     if explanation.names.has_one_per_connection(role) {
         return None; // there are as many as those who ask have opened connections
     }
@@ -346,7 +349,8 @@ fn few_for_outside(
     chains: &[&(Vec<Link>, u64)],
 ) -> Option<Sentence> {
     let (names, role) = (&explanation.names, root.cause.role);
-    if let Some(advice) = of_others_work(explanation, root, chains) {
+    let fewer = outside_words::fewer_are_asked(fold, explanation, root);
+    if let Some(advice) = fewer.or_else(|| of_others_work(explanation, root, chains)) {
         return Some(advice);
     }
     let serves = explanation.serves_outside(role)

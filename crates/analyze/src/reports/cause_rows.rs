@@ -67,6 +67,10 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
+    // That a thread ran all the time is told where nobody is known to have waited for anything.
+    if roots.iter().any(|root| !explanation.runs_always(root)) {
+        roots.retain(|root| !explanation.runs_always(root));
+    }
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
@@ -225,34 +229,63 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
     };
     let of_holders = rows.iter().filter(is_holder).map(CauseRow::ns).max();
     let behind_holders = |queue_ns: u64| of_holders.map_or(queue_ns, |ns| queue_ns.min(ns.saturating_sub(1)));
+    let of_locks = by_lock(explanation, rows);
     let delay = |row: &CauseRow<'_>| match row {
         CauseRow::Wait(root) => (!root.is_of_the_end()).then(|| (delay_ns(root), root.wait_ns)),
         CauseRow::Queue(queue) if !queue.is_own() => None,
         CauseRow::Queue(queue) => Some((explanation.run_queue.wall_ns, behind_holders(queue.ns))),
     };
-    let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).collect();
-    let of_locks = by_lock(explanation, rows);
+    let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
+    let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
     rows.sort_by_cached_key(|row| match row {
         CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.ns))),
         CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {
             Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
         }
+        CauseRow::Wait(root) if let Some(ns) = as_largest_of_lock(explanation, root, &of_locks) => Reverse((false, ns)),
         _ => row.rank(explanation, &delays),
     });
 }
 
-/// What holders of each lock did, but for waiting for a CPU: all waits because of that, and those because of the largest part, ns.
-fn by_lock(explanation: &Explanation<'_, '_>, rows: &[CauseRow<'_>]) -> HashMap<LabelId, (u64, u64)> {
-    let mut of_locks: HashMap<LabelId, (u64, u64)> = HashMap::new();
+/// What waits for a lock are because of.
+#[derive(Default)]
+struct LockWaits {
+    /// All of them, but for those because a holder waited for a CPU, ns, …
+    work_ns: u64,
+    /// … and those because of the largest part of that.
+    most_ns: u64,
+    /// The time in which any of them delayed anybody, as the sum over causes, ns.
+    delay_ns: u64,
+}
+
+/// Of the cause that explains most waits for a lock: how much all causes of that lock explain, but for the run queue: without it nobody
+/// would wait.
+fn as_largest_of_lock(
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    of_locks: &HashMap<LabelId, LockWaits>,
+) -> Option<u64> {
+    if root.is_of_the_end() || root.cause.kind == CauseKind::RunQueue || explanation.deadlock(root).is_some() {
+        return None;
+    }
+    let of_lock = of_locks.get(&lock_of(explanation, root)?)?;
+    (root.wait_ns == of_lock.most_ns).then_some(of_lock.work_ns)
+}
+
+/// What holders of each lock did.
+fn by_lock(explanation: &Explanation<'_, '_>, rows: &[CauseRow<'_>]) -> HashMap<LabelId, LockWaits> {
+    let mut of_locks: HashMap<LabelId, LockWaits> = HashMap::new();
     for row in rows {
         let CauseRow::Wait(root) = row else { continue };
-        if root.cause.kind == CauseKind::RunQueue || root.is_of_the_end() {
+        if root.is_of_the_end() {
             continue;
         }
-        if let Some(lock) = lock_of(explanation, root) {
-            let (all, most) = of_locks.entry(lock).or_default();
-            *all = all.saturating_add(root.wait_ns);
-            *most = root.wait_ns.max(*most);
+        let Some(lock) = lock_of(explanation, root) else { continue };
+        let of = of_locks.entry(lock).or_default();
+        of.delay_ns = of.delay_ns.saturating_add(delay_ns(root));
+        if root.cause.kind != CauseKind::RunQueue {
+            of.work_ns = of.work_ns.saturating_add(root.wait_ns);
+            of.most_ns = of.most_ns.max(root.wait_ns);
         }
     }
     of_locks
@@ -263,14 +296,14 @@ fn by_lock(explanation: &Explanation<'_, '_>, rows: &[CauseRow<'_>]) -> HashMap<
 fn beside_its_work(
     explanation: &Explanation<'_, '_>,
     root: &RootCause,
-    of_locks: &HashMap<LabelId, (u64, u64)>,
+    of_locks: &HashMap<LabelId, LockWaits>,
 ) -> Option<u64> {
     let is_for_others = root.cause.kind == CauseKind::RunQueue && root.cause.behind == NOTHING;
     if !is_for_others || is_starved_holder(explanation, root) {
         return None;
     }
-    let (all, most) = of_locks.get(&lock_of(explanation, root)?)?;
-    (*all as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(*most)
+    let of_lock = of_locks.get(&lock_of(explanation, root)?)?;
+    (of_lock.work_ns as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(of_lock.most_ns)
 }
 
 /// The lock that most waits because of a cause are for.

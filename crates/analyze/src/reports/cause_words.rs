@@ -2,14 +2,14 @@
 
 use dwell_model::ObjectType;
 use dwell_store::EventKey;
-use dwell_view::{Prose, Sentence, Word};
+use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::reports::request_words;
 use crate::sentences::say;
 use crate::study::explain::{
-    Cause, CauseKind, Contention, Explanation, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause, sleep_within,
-    takes_requests, wait_place, waits_at,
+    Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
+    in_turn, sleep_within, takes_requests, wait_place, waits_at,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -107,9 +107,11 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
 fn with_more(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, cause: Prose) -> Prose {
     cause
         .and(called_by(fold, root))
+        .and(pieces(root))
         .and(inside(root))
         .and(in_kernel(root))
         .and(repeated(fold, explanation, root))
+        .and(one_after_another(fold, explanation, root))
         .and(slept_within(fold, explanation, root))
         .and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
@@ -148,6 +150,11 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         None => (root.is_for_outside() && !serves()).then_some((who, false)),
     };
     let served = Word::Ns(root.served_ns);
+    if explanation.runs_always(root) {
+        let elapsed = Word::Ns(explanation.elapsed_ns);
+        let sentence = say!(CAUSE_RAN_ALWAYS, who = who, place = place, served = served, elapsed = elapsed);
+        return with_more(fold, explanation, root, Prose::from(sentence));
+    }
     let sentence = match (root.cause.kind, asker) {
         (CauseKind::Slept, Some((asker, true))) => {
             say!(CAUSE_SLEPT_FOR_ASKED, who = who, place = place, served = served, asker = asker)
@@ -219,10 +226,28 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
 }
 
+/// The largest of the functions that it ran in, where none stands out.
+fn pieces(root: &RootCause) -> Option<Sentence> {
+    let pieces: Vec<String> = root.pieces.iter().map(|(at, ns)| format!("{at} {}", duration(*ns))).collect();
+    (!pieces.is_empty()).then(|| say!(CAUSE_PIECES, pieces = pieces.join(", ")))
+}
+
 /// The system call in which much of what ran was.
 fn in_kernel(root: &RootCause) -> Option<Sentence> {
     let (call, share) = root.in_kernel.as_ref()?;
     Some(say!(CAUSE_IN_KERNEL, share = Word::Share(*share), call = call.as_str()))
+}
+
+/// That several threads or processes did it in turn.
+fn one_after_another(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    if fold.query.is_filtered() || fold.query.is_cut() {
+        return None;
+    }
+    let InTurn { count, are_processes, each_ns } = in_turn(fold.trace, &explanation.names, root.cause.role)?;
+    Some(match are_processes {
+        true => say!(CAUSE_PROCESSES_IN_TURN, count = count, each = Word::Ns(each_ns)),
+        false => say!(CAUSE_THREADS_IN_TURN, count = count, each = Word::Ns(each_ns)),
+    })
 }
 
 /// How often it slept there, where that was again and again.

@@ -10,7 +10,6 @@ use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
 use crate::reports::account_words::accounts;
 use crate::reports::advice::advice;
-use crate::reports::busy_thread::busy_thread;
 use crate::reports::cause_rows::{CauseRow, QueueRow, cause_rows, delay_ns, ordered, with_reasons};
 use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
@@ -191,9 +190,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
             queue = Word::Ns(explanation.run_queue.all_ns),
         )
     });
-    if told.is_empty() {
-        view.notes.extend(busy_thread(fold).map(Prose::from));
-    } else if told.len() > shown {
+    if told.len() > shown {
         let rest = told[shown..].iter().map(CauseRow::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }

@@ -5,7 +5,6 @@ mod account;
 mod account_words;
 mod advice;
 mod blame;
-mod busy_thread;
 mod cause_rows;
 mod cause_words;
 mod chain_links;

@@ -44,6 +44,12 @@ const SERVERS: usize = 2;
 const ENOUGH_REQUESTS: u64 = 20;
 const LONG_NS: u64 = 100_000;
 const MOST_NS: u64 = 50_000_000;
+/// Requests at once on average from which on those that wait for longer are told, and how long they do at most, ns: else they ask for what is
+/// still to happen.
+const SEVERAL: f64 = 1.5;
+const LONG_POLL_NS: u64 = 5_000_000_000;
+/// Where threads wait for others for one part in so many of the time, that may be what keeps requests.
+const HELD_UP_PART: u64 = 10;
 
 /// Connections of a process at one port, or to one address.
 #[derive(Default)]
@@ -82,9 +88,21 @@ pub fn open_requests(fold: &Fold<'_>) -> View {
 pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Sentence> {
     let seconds = fold.windows.length_ns() as f64 / 1e9;
     let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= ENOUGH_REQUESTS);
-    let most_ns = if explanation.keeps_requests() { u64::MAX } else { MOST_NS };
-    let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=most_ns).contains(ns))?, it)));
+    let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=LONG_POLL_NS).contains(ns))?, it)));
+    let is_told = move |(each_ns, it): &(u64, Requests<'_>)| {
+        explanation.keeps_requests() || *each_ns <= MOST_NS || it.open >= SEVERAL
+    };
+    let is_unexplained = explanation.demand_ns < explanation.elapsed_ns / HELD_UP_PART;
     let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
+        if !explanation.keeps_requests() && each_ns > MOST_NS && is_unexplained {
+            return say!(
+                REQUESTS_OPEN,
+                process = process_name(fold, it.process),
+                port = it.endpoint,
+                each = Word::Ns(each_ns),
+                open = Word::Real(it.open, 1),
+            );
+        }
         say!(
             REQUESTS_TOLD,
             rate = Word::Real(it.requests as f64 / seconds.max(f64::MIN_POSITIVE), 1),
@@ -94,7 +112,7 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
             open = Word::Real(it.open, 1),
         )
     };
-    servers.take(SERVERS).map(sentence).collect()
+    servers.filter(is_told).take(SERVERS).map(sentence).collect()
 }
 
 fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {

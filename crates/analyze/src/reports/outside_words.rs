@@ -7,8 +7,8 @@ use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
-    AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, RootCause, always_asked, asked_answers,
-    asks, is_response, is_within_machine,
+    AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, RootCause, always_asked,
+    asked_answers, asks, fewer_asked, is_response, is_within_machine,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -21,6 +21,13 @@ pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Ro
     let blocks = matches!(root.cause.kind, CauseKind::Slept | CauseKind::Outside | CauseKind::Network)
         && !explanation.names.is_of_event_loop(root.cause.label);
     (blocks && fold.stacks.whole_names(root.stack).any(runs_handlers)).then(|| say!(ADVICE_BLOCKS_LOOP))
+}
+
+/// What to do where many more requests wait for a process than it asks for meanwhile.
+pub fn fewer_are_asked(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let (names, Cause { role, label, .. }) = (&explanation.names, root.cause);
+    let FewerAsked { asked, endpoint, asks } = fewer_asked(fold.trace, names, role, names.label(label))?;
+    Some(say!(ADVICE_FEWER_ASKED, asked = Word::Real(asked, 1), endpoint = endpoint, asks = Word::Real(asks, 1)))
 }
 
 /// What to do about answers that are waited for one at a time, or in a loop over so many connections.

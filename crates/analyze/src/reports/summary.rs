@@ -16,6 +16,7 @@ use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
+use crate::study::explain::without_count;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
 use crate::tables::notes::notes_of_summary;
@@ -218,7 +219,7 @@ fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> View {
     let chains: Vec<String> = causes.rows.iter().map(links).collect();
     let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
     let is_told = |def: &FindingDef, finding: &Finding| match (def.id, finding.during) {
-        (findings::FINE_GRAINED_WAITS, _) => of_cause(&finding.subject),
+        (findings::FINE_GRAINED_WAITS, _) => of_cause(without_count(&finding.subject)),
         // That others waited meanwhile is the same, seen from the other side.
         (findings::SINGLE_THREADED_PHASE, Some((from, to))) => {
             explained.ran.iter().any(|(function, wall_ns)| *function == finding.subject && 2 * wall_ns >= to - from)

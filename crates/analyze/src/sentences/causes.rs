@@ -70,6 +70,14 @@ sentence_table! {
         "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period, in {wall} of time.",
         "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_RAN_ALWAYS = "cause-ran-always",
+        "{who} ran {place} for {served} of {elapsed}: whatever needs it waits for that, though other CPUs may be idle.",
+        "{who} は {elapsed} のうち {served} の間、{place} を実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
+    CAUSE_PROCESSES_IN_TURN = "cause-processes-in-turn", "{count} processes do that, one after another, each of which lives for {each} on average.",
+        "{count} 個のプロセスが順番に行っており、それぞれの寿命は平均 {each} です。";
+    CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "{count} threads do that, one after another, each of which lives for {each} on average.",
+        "{count} 個のスレッドが順番に行っており、それぞれの寿命は平均 {each} です。";
+    CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
     END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。";
     END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
@@ -123,6 +131,9 @@ sentence_table! {
     ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
         "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
         "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+    ADVICE_FEWER_ASKED = "advice-fewer-asked",
+        "{asked} requests wait at once on average, but it asks {endpoint} for {asks} at a time only: they wait for their turns within the program. Let it ask for more at once (more workers or connections, a larger pool), or make these answers faster.",
+        "平均 {asked} 個の要求が同時に待っていますが、{endpoint} に同時に問い合わせているのは {asks} 個だけで、残りはプログラムの中で順番を待っています。同時に問い合わせる数を増やす (ワーカー、接続、プール) か、その応答を速くしてください。";
     ADVICE_TOO_MANY_PROCESSES = "advice-too-many-processes",
         "Run as many processes at once as there are CPUs (make -j, xargs -P, the size of a pool), and keep them rather than start one for each piece of work.",
         "同時に実行するプロセスを CPU の数までにし (-j や -P の値、プールの大きさ)、処理ごとに起動せず使い続けてください。";

@@ -184,9 +184,6 @@ sentence_table! {
     NOT_HELD_UP = "not-held-up",
         "No thread was held up by another for long: waits on others {demand} (a cause is told that delays anybody for {least} or more), run queue {queue}.",
         "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} ({least} 以上、誰かを遅らせた原因を示します)、実行キュー {queue}。";
-    RAN_ALL_THE_TIME = "ran-all-the-time",
-        "{who} ran for {ran} of {elapsed}[, mostly {place}]: whatever needs it waits for that, though other CPUs may be idle.",
-        "{who} は {elapsed} のうち {ran} の間[、主に {place} で]実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
     CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause explains|causes explain} {wait} more: dwell report explain.",
         "さらに小さい {causes} 個の原因が {wait} の待機を説明します: dwell report explain。";
     PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",
@@ -218,6 +215,9 @@ sentence_table! {
         "TCP で要求を受けた、または送ったプロセスは、接続を調べた範囲では見つかりませんでした。";
     REQUESTS_TOLD = "requests-told", "{rate} requests a second came to {process} ({port}), and waited about {each} each: {open} at once on average.",
         "{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。";
+    REQUESTS_OPEN = "requests-open",
+        "{open} requests to {process} ({port}) waited at once on average, {each} each, and no thread was seen to keep them. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
+        "{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、待たせているスレッドは見つかりませんでした。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
     NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
         "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",

@@ -1,13 +1,14 @@
 //! What to do about waits whose purpose the names on their stacks tell, and about answers by how many came and how late.
 
-use dwell_model::WakerKind;
+use dwell_model::{ProcessId, WakerKind};
 use dwell_store::Trace;
+use dwell_store::tables::OpenRequestRow;
 use dwell_view::Value;
 
 use super::{column, of};
 use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::trace;
+use crate::test_support::trace_dsl::{CELL, trace};
 
 /// A trace in which functions have other names, and waits for the object `n` are over a connection and ended by `waker`.
 fn with(picture: &str, names: &[(&str, &str)], waker: Option<WakerKind>) -> Trace {
@@ -87,4 +88,33 @@ fn connections_that_are_asked_for_again_find_no_room() {
         connects(1010)
     );
     assert!(!connects(300).contains("whoever listens"));
+}
+
+#[test]
+fn requests_that_wait_for_their_turns_within_a_program_are_told() {
+    let told = |waiting: u32| {
+        let mut trace = with(&format!("a: {}", "#nn".repeat(25)), &[], Some(WakerKind::Answer));
+        for (is_incoming, endpoint, open) in [(true, "TCP :81", waiting), (false, "TCP 127.0.0.1:80", 1)] {
+            for look in 0..75 {
+                trace.open_requests.push(OpenRequestRow {
+                    time_ns: look * CELL,
+                    process: ProcessId::new(0),
+                    is_incoming,
+                    endpoint: endpoint.into(),
+                    connections: 8,
+                    open,
+                    requests: 1,
+                    answers: 1,
+                });
+            }
+        }
+        trace.tables_changed();
+        advice(&trace)
+    };
+    assert!(
+        told(4).starts_with("4.0 requests wait at once on average, but it asks TCP 127.0.0.1:80 for 1.0"),
+        "{}",
+        told(4)
+    );
+    assert!(!told(1).contains("requests wait at once"), "{}", told(1));
 }

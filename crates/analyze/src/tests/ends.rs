@@ -24,6 +24,20 @@ fn with_time_outs(picture: &str, thread: &str) -> Trace {
     trace
 }
 
+/// A look at the connections of the first process, on `open` of which a request waits.
+fn look(time_ns: u64, is_incoming: bool, endpoint: &str, open: u32) -> OpenRequestRow {
+    OpenRequestRow {
+        time_ns,
+        process: ProcessId::new(0),
+        is_incoming,
+        endpoint: endpoint.into(),
+        connections: 8,
+        open,
+        requests: 4,
+        answers: 4,
+    }
+}
+
 /// What `explain` tells first: its words.
 fn first_cause(trace: &Trace) -> String {
     let view = of(Report::Explain, trace, &Query::default());
@@ -166,6 +180,39 @@ fn timers_of_a_loop_that_serves_nobody_are_told() {
 }
 
 #[test]
+fn timers_of_a_loop_that_listens_and_is_never_asked_are_told() {
+    let told = |is_incoming: bool| {
+        let set = "epoll {TCP 10.0.0.1:* -> 10.0.0.2:80, TCP listen 127.0.0.1:6023}";
+        let mut trace = asks_outside(CLIENT, set, ObjectType::Event);
+        trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
+        trace.open_requests.push(look(CELL, is_incoming, "TCP 10.0.0.2:80", 1));
+        trace.tables_changed();
+        first_cause(&trace)
+    };
+    assert!(told(false).contains("for a timer of its own"), "{}", told(false));
+    assert!(!told(true).contains("timer of its own"), "{}", told(true));
+}
+
+#[test]
+fn a_wait_for_an_answer_that_time_outs_cut_is_one() {
+    let told = |last: Outcome| {
+        let mut trace = trace("main: #nnnn#nnnn#nnnn#");
+        let socket = trace.objects.name.iter().position(|name| name == "n").unwrap();
+        trace.objects.name[socket] = "poll {TCP 10.0.0.1:* -> 10.0.0.2:80}".into();
+        trace.off_cpu.wait_ns.iter_mut().for_each(|ns| *ns += CELL - CELL / 20); // it waits again at once
+        trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
+        *trace.off_cpu.outcome.last_mut().unwrap() = last.code();
+        trace.off_cpu.waker.iter_mut().for_each(|waker| *waker = ThreadId::NONE);
+        trace.off_cpu.waker_kind.iter_mut().for_each(|kind| *kind = WakerKind::Network.code());
+        trace.tables_changed();
+        first_cause(&trace)
+    };
+    let answered = told(Outcome::Woken);
+    assert!(answered.contains("ended by the network: explains 14.8 ms"), "{answered}");
+    assert!(told(Outcome::TimedOut).contains("until its time-out"), "{}", told(Outcome::TimedOut));
+}
+
+#[test]
 fn what_others_did_is_told_beside_waits_that_nobody_was_seen_to_end() {
     let stages = "
         main    : ##xxxx#xxxx#xxxx#xxxx##
@@ -208,17 +255,9 @@ fn requests_that_wait_in_vain_are_told() {
         trace.objects.name[listening] = "TCP listen 127.0.0.1:80".into();
         trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
         trace.off_cpu.waker.iter_mut().for_each(|waker| *waker = ThreadId::NONE);
-        for look in 0..4 {
-            trace.open_requests.push(OpenRequestRow {
-                time_ns: look * CELL,
-                process: ProcessId::new(0),
-                is_incoming: true,
-                endpoint: "TCP :80".into(),
-                connections: 2,
-                open: 2,
-                requests: answers,
-                answers,
-            });
+        for number in 0..4 {
+            let row = look(number * CELL, true, "TCP :80", 2);
+            trace.open_requests.push(OpenRequestRow { requests: answers, answers, ..row });
         }
         trace.tables_changed();
         text(&of(Report::Explain, &trace, &Query::default()))

@@ -9,6 +9,8 @@ use super::style::Style;
 /// The fields of a summary that have causes and findings.
 pub const CAUSES: &str = "explanation";
 pub const FINDINGS: &str = "findings";
+/// A finding that says that waits are short and many comes behind the causes that say because of what they are.
+const SHORT_WAITS: &str = "fine-grained-waits";
 /// The kind of causes that something ran.
 const RAN: &str = "running";
 
@@ -44,6 +46,9 @@ fn largest_first(causes: &View, findings: Option<&View>, limit: usize, style: &S
         let (cost_ns, location) = (ns(view, finding, "cost_ns"), text(view, finding, "location"));
         let ran_there = |cause: &&Row| text(causes, cause, "kind") == RAN && text(causes, cause, "place") == location;
         let told_by_it = causes.rows.iter().filter(ran_there).filter_map(of_cause).filter(|ns| cost_ns >= ns / 2);
+        if text(view, finding, "id") == SHORT_WAITS {
+            return cost_ns / 2;
+        }
         told_by_it.map(|ns| ns.saturating_add(1)).fold(cost_ns, u64::max)
     };
     let mut findings: Vec<(u64, &View, &Row)> =

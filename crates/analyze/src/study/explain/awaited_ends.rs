@@ -2,7 +2,7 @@
 //! one for work, but a program that ends by itself after it had asked for something.
 //! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
 
-use dwell_model::{ObjectType, Outcome};
+use dwell_model::{ObjectType, Outcome, ProcessId};
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
@@ -39,12 +39,14 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, 
     let objects = names.objects(cause.label);
     let names_of = objects.iter().filter_map(|object| trace.objects.name.get(object.get()?));
     let mut called = names_of.map(|name| without_count(name));
-    if is_told_to_end || called.clone().any(listens) {
+    // Some listen for commands that nobody sends: a crawler's console.
+    let is_never_asked = called.clone().any(listens) && is_never_asked(trace, names, cause.role);
+    if is_told_to_end || called.clone().any(listens) && !is_never_asked {
         return false;
     }
     if is_loop_timer {
         let is_own = |name: &str| is_internal(name) || is_client_socket(name) || asks_by_datagrams(name);
-        return !names.is_of_event_loop(cause.label) || called.all(is_own);
+        return !names.is_of_event_loop(cause.label) || is_never_asked || called.all(is_own);
     }
     if called.any(|name| asks(name) || is_response(name)) {
         return true;
@@ -53,6 +55,14 @@ pub fn is_awaited(trace: &Trace, stacks: &CallStacks<'_>, names: &mut Names<'_, 
     let is_of_fiber = kind == ObjectType::Channel || names.are_of_sampled_fibers();
     let is_repeated = || is_repeated(waits.iter().map(|row| events.off_cpu.wait_ns(*row)), path_ns);
     is_of_fiber && !IdleWaits::default().is_idle(stacks, root.stack, kind) && is_repeated()
+}
+
+/// Whether the connections of a role's processes were looked at, and none was from others.
+fn is_never_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> bool {
+    let processes: Vec<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let looks = &trace.open_requests;
+    let mut rows = (0..looks.time_ns.len()).filter(|row| processes.contains(&looks.process[*row])).peekable();
+    rows.peek().is_some() && rows.all(|row| !looks.is_incoming[row])
 }
 
 /// The off-CPU rows of a role's threads that waited at a place.

@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 
 use crate::study::explain::found::CauseId;
-use crate::study::explain::places::{CodePlace, function_at};
+use crate::study::explain::places::{CodePlace, NAMELESS, function_at};
 
 /// Part of a function's time that it spends itself, from which on it is named and not what it calls.
 const SELF_SHARE: f64 = 0.2;
 /// Part of a function's time in one that it calls, from which on that one is a group of its own.
 const CALLEE_SHARE: f64 = 0.1;
 
-/// So many groups are pieces …
-const MANY_PIECES: usize = 5;
-/// … if none has this part of the time …
-const PIECE_SHARE: f64 = 0.34;
+/// Groups are pieces if none has this part of the time, …
+const PIECE_SHARE: f64 = 0.5;
+/// … nor this part, and is so many times longer than the next one, …
+const LONGEST_SHARE: f64 = 0.34;
+const LONGER_THAN_NEXT: f64 = 1.5;
 /// … and are told as what is done in the innermost function that has this part, below the outermost ones.
 const MOST_SHARE: f64 = 0.6;
+/// Pieces that are told, the largest first, each of which has a part of at least …
+const TOLD_PIECES: usize = 3;
+const TOLD_PIECE_SHARE: f64 = 0.1;
 const OUTERMOST: usize = 2;
 
 /// Part of a group's time in one system call, from which on that is told.
@@ -24,8 +28,8 @@ const KERNEL_SHARE: f64 = 0.3;
 /// Part of a group's time in one innermost function, from which on the group is called by that.
 const INNERMOST_SHARE: f64 = 0.8;
 
-/// Behind the file's name, in what a function without a name is called.
-const NAMELESS: &str = "]func@0x";
+/// Part of the time of functions without a name that must be below one with a name, if that is told instead.
+const BELOW_NAMED: f64 = 0.8;
 
 /// The place of a stack that was not seen.
 const UNSEEN: &str = "[unknown]";
@@ -50,6 +54,8 @@ pub struct CauseGroup<'p> {
     pub causes: Vec<CauseAt<'p>>,
     /// Functions that call it, each with its time, ns; in no order.
     pub callers: Vec<(String, u64)>,
+    /// Where it is told as one though it is in several functions: the largest of these, each with its time, ns; the largest first.
+    pub pieces: Vec<(String, u64)>,
     /// The function of a package that it calls, directly or not, in which most of the time is, and that part.
     pub inside: Option<(String, f64)>,
     /// The system call in which much of the time is, and that part.
@@ -61,10 +67,36 @@ pub struct CauseGroup<'p> {
 pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
     let mut groups = of_nameless(by_named_function(causes));
     for group in &mut groups {
+        if let Some(at) = named_caller(group) {
+            group.at = at;
+            group.callers.clear();
+        }
         group.inside = most_inside(&group.causes);
         group.in_kernel = much_in_kernel(&group.causes);
     }
     groups
+}
+
+/// Of a group in functions without a name: the innermost function with one that nearly all of it is below, with its line, unless that is one
+/// of the outermost.
+fn named_caller(group: &CauseGroup<'_>) -> Option<String> {
+    let is_nameless =
+        |at: &str| NAMELESS.iter().any(|part| at.contains(part)) || (at.starts_with('[') && at.ends_with(']'));
+    if !is_nameless(&group.at) {
+        return None;
+    }
+    let whole = sum(&group.causes);
+    // How deep each is at most, and the time below it.
+    let mut below: BTreeMap<&str, (usize, &str, u64)> = BTreeMap::new();
+    for cause in &group.causes {
+        for (depth, (function, at)) in cause.place.path.iter().enumerate().skip(OUTERMOST) {
+            let (deepest, _, ns) = below.entry(function).or_insert((depth, at, 0));
+            (*deepest, *ns) = (depth.max(*deepest), ns.saturating_add(cause.ns));
+        }
+    }
+    let has_most = |ns: u64| ns as f64 >= BELOW_NAMED * whole as f64;
+    let named = below.into_iter().filter(|(function, (.., ns))| !is_nameless(function) && has_most(*ns));
+    named.max_by_key(|(_, (depth, ..))| *depth).map(|(_, (_, at, _))| at.to_owned())
 }
 
 /// The system call with most of the causes' time, and that part, where it is much.
@@ -100,18 +132,39 @@ fn most_inside(causes: &[CauseAt<'_>]) -> Option<(String, f64)> {
 
 fn by_named_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
     let groups = apart(causes.to_vec());
-    let (whole, largest) = (sum(causes), groups.iter().map(|group| sum(&group.causes)).max().unwrap_or(0));
-    if groups.len() < MANY_PIECES || largest as f64 >= PIECE_SHARE * whole as f64 {
+    if !are_pieces(&groups) {
         return groups;
     }
     match together(causes) {
         Some((inside, outside, depth)) => {
-            let mut groups = apart(outside);
-            groups.push(group_at(inside, depth));
+            let pieces = largest_pieces(&inside);
+            let mut groups = if outside.is_empty() { Vec::new() } else { apart(outside) };
+            groups.push(CauseGroup { pieces, ..group_at(inside, depth) });
             groups
         }
         None => groups,
     }
+}
+
+/// Whether no group stands out among several.
+fn are_pieces(groups: &[CauseGroup<'_>]) -> bool {
+    let mut times: Vec<u64> = groups.iter().map(|group| sum(&group.causes)).collect();
+    times.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    let whole: u64 = times.iter().sum();
+    let [longest, next, ..] = times.as_slice() else { return false };
+    let (longest, next, whole) = (*longest as f64, *next as f64, whole as f64);
+    let stands_out = longest >= LONGEST_SHARE * whole && longest >= LONGER_THAN_NEXT * next;
+    longest < PIECE_SHARE * whole && !stands_out
+}
+
+/// What the causes are apart.
+fn largest_pieces(causes: &[CauseAt<'_>]) -> Vec<(String, u64)> {
+    let groups = apart(causes.to_vec()).into_iter();
+    let mut pieces: Vec<(String, u64)> = groups.map(|group| (group.at, sum(&group.causes))).collect();
+    pieces.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    pieces.retain(|(_, ns)| *ns as f64 >= TOLD_PIECE_SHARE * sum(causes) as f64);
+    pieces.truncate(TOLD_PIECES);
+    pieces
 }
 
 /// The causes within the innermost function that has most of the time, the others, and how deep it is; none where that is one of the
@@ -189,7 +242,7 @@ fn of_nameless(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
 
 /// `[sh]` of `[sh]func@0x9ca0`; none of a function that has a name.
 fn file_of_nameless(at: &str) -> Option<String> {
-    let (file, _) = at.split_once(NAMELESS)?;
+    let (file, _) = at.split_once(NAMELESS[0])?;
     (file.starts_with('[') && !file.contains(' ')).then(|| format!("{file}]"))
 }
 
@@ -406,6 +459,26 @@ mod tests {
         let outermost: Vec<String> = pieces.iter().map(|piece| format!("main:1>{piece}")).collect();
         let runs: Vec<(&str, u64)> = outermost.iter().map(|path| (path.as_str(), 15)).collect();
         assert_eq!(groups_of(&runs).len(), 5, "main says nothing");
+    }
+
+    #[test]
+    fn pieces_of_much_the_same_size_are_told_with_who_calls_them() {
+        let runs = ["grep:1", "seq:1", "print:1"].map(|piece| format!("main:1>run:1>loop:1>{piece}"));
+        let places: Vec<CodePlace> = runs.iter().map(|path| place(path)).collect();
+        let cause = |(place, ns)| CauseAt { place, ns, cause: 0 };
+        let groups = |ns: [u64; 3]| by_function(&places.iter().zip(ns).map(cause).collect::<Vec<_>>());
+        let all = groups([35, 45, 20]);
+        let pieces = [("seq:1", 45), ("grep:1", 35), ("print:1", 20)].map(|(at, ns)| (at.to_owned(), ns));
+        assert_eq!((all.len(), all[0].at.as_str(), all[0].pieces.as_slice()), (1, "loop:1", pieces.as_slice()));
+        assert_eq!(groups([20, 60, 20]).len(), 3, "one of them is told");
+    }
+
+    #[test]
+    fn functions_without_a_name_are_told_by_the_one_that_calls_them() {
+        let paths = ["main>run>eval>[lib.so]func@0x10", "main>run>eval>[lib.so]func@0x20>[lib.so]func@0x30"];
+        let groups = groups_of(&[(paths[0], 40), (paths[1], 30)]);
+        assert_eq!(groups, [("eval".to_owned(), 70)]);
+        assert_eq!(groups_of(&[("main>[app]func@0x10", 40)])[0].0, "[app]func@0x10", "main says nothing");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! threads. It makes no sentences.
 
 mod account;
+mod always_running;
 mod answers;
 mod asked_answers;
 mod asked_collections;
@@ -34,6 +35,7 @@ mod gil_turns;
 mod go_requests;
 mod hops;
 mod idle_mates;
+mod in_turn;
 mod interval_polls;
 mod key_facts;
 mod library_waits;
@@ -78,6 +80,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_store::Trace;
 
 pub use self::account::Account;
+use self::always_running::always_running;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 use self::awaited_ends::is_awaited;
@@ -91,14 +94,15 @@ use self::cpu_runs::CpuRuns;
 pub use self::cpu_runs::NO_CPU;
 use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
+pub use self::in_turn::{InTurn, in_turn};
 pub use self::library_waits::{LibraryWait, library_wait};
 use self::many_files::many_files_as_one;
 use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
-pub use self::names::{Contention, Names};
+pub use self::names::{Contention, Names, without_count};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
-    AlwaysAsked, AskedEndpoint, LoopRequests, always_asked, takes_requests, waiting_requests,
+    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, takes_requests, waiting_requests,
 };
 pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;
@@ -160,6 +164,8 @@ pub struct Explanation<'f, 't> {
     pub steps: u64,
     /// Roles that are asked from outside the recording, or work for these.
     serving: HashSet<RoleId>,
+    /// Roles with a thread that ran all the time, where nobody is known to have waited for that.
+    always_running: HashSet<RoleId>,
     /// What keeps the loops of a role that requests wait for.
     open_requests: HashMap<RoleId, LoopRequests>,
     /// Who usually ends waits of a role for what has a label.
@@ -195,8 +201,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let cpus = CpuRuns::new(trace, windows);
     let mut accounts = lives(trace, windows, &role_of);
     let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
-    let selected = selected(fold);
-    let saturated = saturated(fold, &classes, &names);
+    let (selected, saturated) = (selected(fold), saturated(fold, &classes, &names));
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
@@ -207,8 +212,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
-    let mut asked = kept_outside(fold, &classes, &saturated);
-    asked.extend(path(fold).map(|(thread, from, to)| (thread, (from, to), PATH)));
+    let (asked, always) = asked_spans(fold, &classes, &saturated);
     let mut sums = WaitSums::new(trace);
     for part in windows.parts().iter().rev() {
         for (thread, (from, to), root) in within(&asked, *part) {
@@ -252,6 +256,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         steps,
         serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
         open_requests: open_requests(&classes, &role_of, roles.len()),
+        always_running: always.into_iter().map(role_of).collect(),
         expected,
     }
 }
@@ -283,6 +288,15 @@ fn saturated(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) 
 
 /// A thread, a span of time in which it is asked what it did, and above which root that stands.
 type AskedSpan = (usize, (u64, u64), NodeId);
+
+/// All spans of threads that are asked, and the threads that are only since they always ran.
+fn asked_spans(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> (Vec<AskedSpan>, Vec<usize>) {
+    let mut asked = kept_outside(fold, classes, saturated);
+    let always = always_running(fold, |thread| asked.iter().any(|(kept, ..)| kept == thread));
+    asked.extend(always.iter().map(|thread| (*thread, (0, u64::MAX), SERVED)));
+    asked.extend(path(fold).map(|(thread, from, to)| (thread, (from, to), PATH)));
+    (asked, always)
+}
 
 /// When threads kept whoever asks from outside: all the time, while one callback kept their loop, or while requests waited and they ran.
 fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> Vec<AskedSpan> {
@@ -450,13 +464,18 @@ impl Explanation<'_, '_> {
         self.serving.contains(&role)
     }
 
+    /// Whether the cause is that a thread ran all the time, and nobody is known to have waited for that.
+    pub fn runs_always(&self, root: &RootCause) -> bool {
+        root.cause.kind == CauseKind::Ran && root.is_for_outside() && self.always_running.contains(&root.cause.role)
+    }
+
     /// Multiplies all times: of slices they stand for the whole. Sums are those of their parts.
     fn scale(&mut self, factor: f64) {
         let scaled = |ns: u64| (ns as f64 * factor).round() as u64;
         for root in &mut self.causes {
             let times = [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns, &mut root.served_ns].into_iter();
             let of_chains = root.chains.iter_mut().map(|(_, ns)| ns);
-            let of_callers = root.callers.iter_mut().map(|(_, ns)| ns);
+            let of_callers = root.callers.iter_mut().chain(&mut root.pieces).map(|(_, ns)| ns);
             times.chain(of_chains).chain(of_callers).for_each(|ns| *ns = scaled(*ns));
         }
         self.accounts.values_mut().for_each(|account| account.scale(&scaled));

@@ -30,6 +30,8 @@ const MOSTLY_BY_TIMERS: f64 = 0.5;
 /// these a request must wait: while an answer comes in parts none does, and nothing else can be asked.
 const MORE: f64 = 1.0;
 const IN_USE: f64 = 0.3;
+/// How many times more requests wait for a process than it asks for, if they wait within it.
+const MANY_MORE: f64 = 2.0;
 /// Connections beyond which no limit is told: so many are no small pool.
 const MANY: u32 = 64;
 /// Part of a client's connections on which a request waits on average from which on more of them would be used.
@@ -277,6 +279,35 @@ pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Optio
             is_full.then(|| AlwaysAsked { endpoint: endpoint.to_owned(), connections, answers: exchanges.least() })
         };
     of_endpoint.into_iter().find_map(limit)
+}
+
+/// Requests that wait for a process, and those of its own to one address meanwhile, both on average.
+pub struct FewerAsked {
+    /// Requests that wait for it at once.
+    pub asked: f64,
+    /// The address that it asks, as `TCP 10.0.0.1:5432`.
+    pub endpoint: String,
+    /// Its own requests that wait there.
+    pub asks: f64,
+}
+
+/// Whether many more requests wait for a process of a role than it asks the address of that has a label, most of the time: they wait within
+/// it, for their turns.
+pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> Option<FewerAsked> {
+    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let fewer = |(_, of): (ProcessId, Connections<'_>)| {
+        let asked = StepFunction::sum(of.incoming.values());
+        let spans = asked.spans(trace.elapsed_ns());
+        let is_meant =
+            |endpoint: &str| endpoint.strip_prefix("TCP ").is_some_and(|it| label.contains(&format!("-> {it}")));
+        let (endpoint, open) = of.outgoing.iter().find(|(endpoint, _)| is_meant(endpoint))?;
+        let (asked, asks) = (asked.mean(&spans), open.mean(&spans));
+        let is_often = length_ns(&spans) as f64 >= MOSTLY * trace.elapsed_ns() as f64;
+        let are_more = asks >= LEAST_ASKED && asked >= MANY_MORE * asks && asked >= asks + MORE;
+        (is_often && are_more).then(|| FewerAsked { asked, endpoint: (*endpoint).to_owned(), asks })
+    };
+    let of_role = connections(trace).into_iter().filter(|(process, _)| processes.contains(process));
+    of_role.filter_map(fewer).max_by(|one, other| one.asked.total_cmp(&other.asked))
 }
 
 /// How many requests over TCP each process answered, as far as looks saw.

@@ -46,6 +46,8 @@ const JVM_LIBRARIES: &[&str] =
     &["libjvm.so", "libjava.so", "libnio.so", "libnet.so", "libzip.so", "libjli.so", "libextnet.so"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
+/// What names have in them, behind the file's, that are made for functions without one.
+pub const NAMELESS: [&str; 2] = ["]func@0x", "]+0x"];
 /// What functions of JavaScript are called that have no name.
 const NO_NAME: &str = "(anonymous)";
 /// Functions of a path that are kept, the outermost and the innermost ones.
@@ -103,6 +105,14 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
     if found.is_empty() {
         found = chain.iter().find(outside_kernel).or(chain.first()).copied().into_iter().collect();
     }
+    // What a function without a name calls in libraries says what it does.
+    let in_library =
+        |stack: &&StackId| outside_kernel(stack) && is_named(stack) && !is_nameless(trace, stacks, **stack);
+    if inside.is_empty() && found.first().is_some_and(|innermost| is_nameless(trace, stacks, *innermost)) {
+        let called: Vec<StackId> =
+            chain.iter().take_while(|stack| **stack != found[0]).filter(in_library).copied().collect();
+        inside = path(trace, stacks, &called);
+    }
     let path = path(trace, stacks, &found);
     let at = path.last().map_or_else(|| "an unknown place".to_owned(), |(_, at)| at.clone());
     CodePlace { at, path, inside, in_kernel: system_call(stacks, stack).unwrap_or_default().to_owned() }
@@ -134,6 +144,11 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
         }
     }
     path
+}
+
+/// Whether the function has no name but its file and address: `[grep]func@0x6b80`, `[app]+0x1234`.
+fn is_nameless(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    function(trace, stacks, stack).is_some_and(|name| NAMELESS.iter().any(|part| name.contains(part)))
 }
 
 /// Whether the frame at the end of `stack` is in a library of the distribution, or in a language's own.

@@ -38,6 +38,8 @@ pub struct RootCause {
     pub at: String,
     /// Functions that call it, each with its part of the time, ns; the largest first.
     pub callers: Vec<(String, u64)>,
+    /// Of what ran in several functions, none of which stands out: the largest ones, each with its time, ns.
+    pub pieces: Vec<(String, u64)>,
     /// Of what ran: the function of a package in which most of it is, with its line, and that part.
     pub inside: Option<(String, f64)>,
     /// The system call in which much of it is, and that part.
@@ -269,7 +271,7 @@ fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u6
 
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.
 fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
-    let CauseGroup { at, causes, mut callers, inside, in_kernel } = group;
+    let CauseGroup { at, causes, mut callers, pieces, inside, in_kernel } = group;
     let heaviest = causes.iter().max_by_key(|at| (at.ns, Reverse(at.cause)))?.cause as usize;
     callers.sort_by_key(|(_, ns)| Reverse(*ns));
     let cause = found.causes[heaviest];
@@ -277,6 +279,7 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
         cause,
         at: if cause.place == NOTHING { String::new() } else { at },
         callers,
+        pieces,
         inside,
         in_kernel,
         wait_ns: 0,

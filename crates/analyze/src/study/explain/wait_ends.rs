@@ -57,6 +57,16 @@ impl<'t> WaitEnds<'t> {
         end.or_else(|| self.usual_end(thread, row).filter(|_| is_cut)).unwrap_or(row)
     }
 
+    /// The key of the row that ends a wait for an answer which a time-out cut, where nobody who is recorded gave that answer.
+    pub fn key_of_answer(&self, thread: usize, row: usize) -> Option<u32> {
+        let events = self.trace.events();
+        if !is_client_socket(waited_for(self.trace, &events.off_cpu_key(row))) {
+            return None;
+        }
+        let end = self.last_part(thread, row).filter(|end| outcome_of(self.trace, *end) == Outcome::Woken)?;
+        events.off_cpu_key(end).waker().get().is_none().then(|| events.off_cpu.key(end))
+    }
+
     /// Whether the wait of a row, which its time-out ended, goes on to the end of the recording.
     pub fn is_unfinished(&self, thread: usize, row: usize) -> bool {
         self.last_part(thread, row).is_some_and(|end| outcome_of(self.trace, end) == Outcome::Unfinished)

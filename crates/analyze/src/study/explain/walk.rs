@@ -376,6 +376,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
                 CauseKind::Unfinished
             } else if self.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
                 CauseKind::Outside // the answer was there before it looked again
+            } else if let Some(answer) = self.classes.wait_ends().key_of_answer(thread, row) {
+                ended_from_outside(self.trace, answer, kind)
             } else {
                 CauseKind::TimedOut
             };

@@ -1,0 +1,75 @@
+//! Threads or processes of one role that live one after another: what each of them does could be done at once.
+
+use std::collections::HashSet;
+
+use dwell_store::Trace;
+
+use crate::study::explain::names::Names;
+use crate::study::explain::terms::RoleId;
+use crate::study::intervals::union_ns;
+
+/// Members of a role from which it matters, …
+const MANY: usize = 4;
+/// … and the part of the recording in which one of them lives.
+const LONG_SHARE: f64 = 0.3;
+/// Their lives are so many times longer at most than the time in which any lives.
+const OVERLAP: f64 = 1.1;
+
+/// See the module.
+pub struct InTurn {
+    /// How many they are.
+    pub count: usize,
+    /// Whether each is a process.
+    pub are_processes: bool,
+    /// How long each of them lives on average, ns.
+    pub each_ns: u64,
+}
+
+/// Whether the threads of a role live one after another.
+pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InTurn> {
+    let threads = &trace.threads;
+    let members: Vec<usize> = names.members_of(role).filter(|thread| *thread >= trace.fiber_threads).collect();
+    if members.len() < MANY {
+        return None;
+    }
+    let lives: Vec<(u64, u64)> =
+        members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread])).collect();
+    let lived_ns: u64 = lives.iter().map(|(from, to)| to.saturating_sub(*from)).sum();
+    let any_lived_ns = union_ns(lives);
+    let is_serial = lived_ns as f64 <= OVERLAP * any_lived_ns as f64;
+    let is_long = any_lived_ns as f64 >= LONG_SHARE * trace.elapsed_ns() as f64;
+    let processes: HashSet<_> = members.iter().map(|thread| threads.process[*thread]).collect();
+    (is_serial && is_long).then(|| InTurn {
+        count: members.len(),
+        are_processes: processes.len() == members.len(),
+        each_ns: lived_ns / members.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fold::Fold;
+    use crate::question::query::Query;
+    use crate::test_support::trace_dsl::trace;
+
+    fn count(picture: &str) -> Option<usize> {
+        let trace = trace(picture);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let names = Names::new(&trace, &fold.stacks);
+        let last = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).last().unwrap();
+        in_turn(&trace, &names, last).map(|it| it.count)
+    }
+
+    #[test]
+    fn threads_that_live_in_turn() {
+        let lives = |starts: [usize; 4]| {
+            let thread = |start: &usize| format!("worker: {}####\n", " ".repeat(*start));
+            format!("main: {}\n{}", "j".repeat(20), starts.iter().map(thread).collect::<String>())
+        };
+        assert_eq!(count(&lives([0, 5, 10, 15])), Some(4));
+        assert_eq!(count(&lives([0, 0, 10, 15])), None, "two of them are there at once");
+        assert_eq!(count("main: jjjjjjjjjj\nworker: ####\nworker:      ####"), None, "two are few");
+    }
+}
