@@ -152,8 +152,8 @@ impl QueueRow<'_> {
 }
 
 impl CauseRow<'_> {
-    /// The smaller, the earlier it is told: first what the program never got out of.
-    fn rank(&self, explanation: &Explanation<'_, '_>, delays: &[(u64, u64)]) -> Reverse<(bool, u64)> {
+    /// The smaller, the earlier it is told, of a row that explains `ns`: first what the program never got out of.
+    fn rank(&self, explanation: &Explanation<'_, '_>, ns: u64, delays: &[(u64, u64)]) -> Reverse<(bool, u64)> {
         let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
         // What others did meanwhile comes first where it is a cause of its own.
         let behind = match self {
@@ -162,7 +162,7 @@ impl CauseRow<'_> {
             }
             CauseRow::Queue(_) => None,
         };
-        Reverse((is_deadlock, self.ns().min(behind.map_or(u64::MAX, |ns| ns.saturating_sub(1)))))
+        Reverse((is_deadlock, ns.min(behind.map_or(u64::MAX, |ns| ns.saturating_sub(1)))))
     }
 
     /// Waits that it explains, or time in run queues, ns.
@@ -242,8 +242,11 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
         CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {
             Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
         }
-        CauseRow::Wait(root) if let Some(ns) = as_largest_of_lock(explanation, root, &of_locks) => Reverse((false, ns)),
-        _ => row.rank(explanation, &delays),
+        CauseRow::Wait(root) => {
+            let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or_else(|| row.ns());
+            row.rank(explanation, ns, &delays)
+        }
+        CauseRow::Queue(queue) => row.rank(explanation, queue.ns, &delays),
     });
 }
 
@@ -265,7 +268,7 @@ fn as_largest_of_lock(
     root: &RootCause,
     of_locks: &HashMap<LabelId, LockWaits>,
 ) -> Option<u64> {
-    if root.is_of_the_end() || root.cause.kind == CauseKind::RunQueue || explanation.deadlock(root).is_some() {
+    if root.is_of_the_end() || root.cause.kind == CauseKind::RunQueue {
         return None;
     }
     let of_lock = of_locks.get(&lock_of(explanation, root)?)?;

@@ -20,6 +20,8 @@ const MOST_SHARE: f64 = 0.6;
 /// Pieces that are told, the largest first, each of which has a part of at least …
 const TOLD_PIECES: usize = 3;
 const TOLD_PIECE_SHARE: f64 = 0.1;
+/// … and all of them most of the time.
+const TOLD_SHARE: f64 = 0.5;
 const OUTERMOST: usize = 2;
 
 /// Part of a group's time in one system call, from which on that is told.
@@ -164,7 +166,8 @@ fn largest_pieces(causes: &[CauseAt<'_>]) -> Vec<(String, u64)> {
     pieces.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     pieces.retain(|(_, ns)| *ns as f64 >= TOLD_PIECE_SHARE * sum(causes) as f64);
     pieces.truncate(TOLD_PIECES);
-    pieces
+    let told: u64 = pieces.iter().map(|(_, ns)| *ns).sum();
+    if pieces.len() > 1 && told as f64 >= TOLD_SHARE * sum(causes) as f64 { pieces } else { Vec::new() }
 }
 
 /// The causes within the innermost function that has most of the time, the others, and how deep it is; none where that is one of the

@@ -11,6 +11,7 @@ mod answers;
 mod asked_answers;
 mod asked_collections;
 mod asked_from_outside;
+mod asked_spans;
 mod askers;
 mod awaited_ends;
 mod bare_stacks;
@@ -80,12 +81,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use dwell_store::Trace;
 
 pub use self::account::Account;
-use self::always_running::always_running;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
+use self::asked_spans::{asked_spans, within};
 use self::awaited_ends::is_awaited;
-use self::blocked_loops::blocked_spans;
-use self::busy_servers::busy_servers;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
@@ -212,7 +211,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     };
     let (mut demand_ns, mut path_ns) = (0u64, 0);
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
-    let (asked, always) = asked_spans(fold, &classes, &saturated);
+    let (asked, always_running) = asked_spans(fold, &classes, (&saturated, path(fold)), &role_of);
     let mut sums = WaitSums::new(trace);
     for part in windows.parts().iter().rev() {
         for (thread, (from, to), root) in within(&asked, *part) {
@@ -256,7 +255,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         steps,
         serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
         open_requests: open_requests(&classes, &role_of, roles.len()),
-        always_running: always.into_iter().map(role_of).collect(),
+        always_running,
         expected,
     }
 }
@@ -284,41 +283,6 @@ fn saturated(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &Names<'_, '_>) 
         return Vec::new();
     }
     saturated_threads(fold.trace, classes.dialogues().workloads(), names)
-}
-
-/// A thread, a span of time in which it is asked what it did, and above which root that stands.
-type AskedSpan = (usize, (u64, u64), NodeId);
-
-/// All spans of threads that are asked, and the threads that are only since they always ran.
-fn asked_spans(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> (Vec<AskedSpan>, Vec<usize>) {
-    let mut asked = kept_outside(fold, classes, saturated);
-    let always = always_running(fold, |thread| asked.iter().any(|(kept, ..)| kept == thread));
-    asked.extend(always.iter().map(|thread| (*thread, (0, u64::MAX), SERVED)));
-    asked.extend(path(fold).map(|(thread, from, to)| (thread, (from, to), PATH)));
-    (asked, always)
-}
-
-/// When threads kept whoever asks from outside: all the time, while one callback kept their loop, or while requests waited and they ran.
-fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize]) -> Vec<AskedSpan> {
-    if fold.query.is_filtered() || fold.query.waiters.is_some() {
-        return Vec::new();
-    }
-    let blocked = blocked_spans(fold.trace, &fold.stacks, classes);
-    let blocked = blocked.into_iter().filter(|(thread, _)| !saturated.contains(thread));
-    let whole = saturated.iter().map(|thread| (*thread, (0, u64::MAX)));
-    let mut kept: Vec<(usize, (u64, u64))> = blocked.chain(whole).collect();
-    for (thread, spans) in busy_servers(fold.trace) {
-        if !kept.iter().any(|(other, _)| *other == thread) {
-            kept.extend(spans.into_iter().map(|span| (thread, span)));
-        }
-    }
-    kept.into_iter().map(|(thread, span)| (thread, span, SERVED)).collect()
-}
-
-/// The parts of spans that are within one.
-fn within(spans: &[AskedSpan], (from, to): (u64, u64)) -> impl Iterator<Item = AskedSpan> {
-    let parts = spans.iter().map(move |(thread, span, root)| (*thread, (span.0.max(from), span.1.min(to)), *root));
-    parts.filter(|(_, (from, to), _)| from < to)
 }
 
 /// Where the chains of a wait begin.
