@@ -9,10 +9,10 @@ mod change;
 mod contents;
 mod levels;
 mod questions;
+mod store;
 mod table;
 
 use std::io;
-use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use dwell_files::Folder;
@@ -26,96 +26,15 @@ pub use questions::{
     AnswerColumn, CellKind, DUCKDB, FLEET_REPORTS, FleetQuestion, FleetReport, GROUPS, RowSelection, SqlEngine,
     TrendStep, compare, covered, lost, presence, trend,
 };
+pub use store::{BUFFERS, BufferChoice, FleetStore, StoreLocation, StoreOutcome, StoreState, StoreWriter};
 pub use table::FleetRow;
 
 /// Rights of its folders, less the umask's.
 const FOLDER_MODE: u32 = 0o755;
 /// Folder in it that has the causes of windows.
 pub(crate) const CAUSES: &str = "causes";
-/// Is made and deleted when the store is opened.
-const PROBE: &str = ".dwell-agent-probe";
 /// Characters of a service's or a host's name that are kept.
 const MOST_NAME_CHARS: usize = 100;
-
-/// A folder that the files of a fleet lie in.
-#[derive(Debug)]
-pub struct FleetStore {
-    folder: Folder,
-}
-
-/// What is at the path of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreState {
-    /// A folder that can be written.
-    Writable,
-    /// Nothing; the folder can be made.
-    Missing,
-}
-
-impl FleetStore {
-    /// The store in this folder, which is made where it is missing.
-    ///
-    /// # Errors
-    ///
-    /// Where no file can be written in it.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let folder = match Folder::create(path, FOLDER_MODE) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Folder::open(path),
-            made => made,
-        };
-        Self::holding(folder?)
-    }
-
-    /// Fails where no file can be written in the folder.
-    fn holding(folder: Folder) -> io::Result<Self> {
-        folder.replace(PROBE, PROBE.as_bytes())?;
-        folder.remove(PROBE)?;
-        Ok(Self { folder })
-    }
-
-    /// Whether [`Self::open`] would succeed at this path; leaves nothing there.
-    ///
-    /// # Errors
-    ///
-    /// Where no file can be written in the folder, or it is missing and cannot be made.
-    pub fn try_at(path: &Path) -> io::Result<StoreState> {
-        match Folder::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                Self::holding(Folder::open(parent.unwrap_or(Path::new(".")))?)?;
-                Ok(StoreState::Missing)
-            }
-            folder => Self::holding(folder?).map(|_| StoreState::Writable),
-        }
-    }
-
-    /// Writes what `service` did on `host` in the row of time that began at `start_ns`, Unix time; whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// Those of the calls that it needs.
-    pub fn write(&self, service: &str, host: &str, start_ns: i64, rows: &[FleetRow]) -> io::Result<()> {
-        let bytes = table::to_parquet(rows).map_err(io::Error::other)?;
-        replace_table(&self.folder, service, host, start_ns, &bytes)
-    }
-
-    /// Writes why `service` waited on `host` in the window that began at `start_ns`, Unix time; whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// Those of the calls that it needs.
-    pub fn write_causes(&self, service: &str, host: &str, start_ns: i64, rows: &[CauseRow]) -> io::Result<()> {
-        let bytes = causes::to_parquet(rows).map_err(io::Error::other)?;
-        replace_table(&child(&self.folder, CAUSES)?, service, host, start_ns, &bytes)
-    }
-}
-
-/// Writes a table into the folder of its day and service.
-fn replace_table(folder: &Folder, service: &str, host: &str, start_ns: i64, bytes: &[u8]) -> io::Result<()> {
-    let day = child(folder, &format!("day={}", day_of(start_ns)))?;
-    let folder = child(&day, &format!("service={}", path_name(service)))?;
-    folder.replace(&format!("{}-{start_ns}.parquet", path_name(host)), bytes)
-}
 
 /// The folder `name` in `parent`, which another agent may just have made.
 fn child(parent: &Folder, name: &str) -> io::Result<Folder> {
@@ -174,30 +93,7 @@ pub fn parse_utc(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
-
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use tempfile::TempDir;
-
     use super::*;
-
-    fn row(object: &str, wait_ns: i64) -> FleetRow {
-        FleetRow {
-            host: "h".into(),
-            t: 7,
-            length_ns: 1_000,
-            process: "app".into(),
-            version: "1.4".into(),
-            kind: "lock".into(),
-            object: object.into(),
-            object_type: "futex".into(),
-            waits: 2,
-            wait_ns,
-            longest_ns: wait_ns,
-            running_ns: 0,
-            runnable_ns: -1,
-        }
-    }
 
     #[test]
     fn names_are_parts_of_paths() {
@@ -224,46 +120,6 @@ mod tests {
         assert_eq!(parse_utc("1970-01-01T02:00:00+01:00"), Some(hour));
         assert_eq!((parse_utc("7d"), parse_utc("1970-13-01"), parse_utc("")), (None, None, None));
         assert_eq!(utc(24 * hour), "1970-01-02 00:00:00");
-    }
-
-    #[test]
-    fn a_row_lies_by_day_and_service() {
-        let folder = TempDir::new().unwrap();
-        let store = FleetStore::open(&folder.path().join("fleet")).unwrap();
-        store.write("a/b", "web 1", 86_400_000_000_000, &[row("futex 0x10", 500), row("", 600)]).unwrap();
-        let written = folder.path().join("fleet/day=1970-01-02/service=a_b");
-        let names: Vec<_> = fs::read_dir(&written).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["web_1-86400000000000.parquet"]);
-        let reader = SerializedFileReader::new(File::open(written.join(&names[0])).unwrap()).unwrap();
-        let read: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-        let of = |object, ns| {
-            format!(
-                "{{host: \"h\", t: 7, length_ns: 1000, process: \"app\", version: \"1.4\", kind: \"lock\", object: \"{object}\", object_type: \"futex\", \
-                 waits: 2, wait_ns: {ns}, longest_ns: {ns}, running_ns: 0, runnable_ns: -1}}"
-            )
-        };
-        assert_eq!(read, [of("futex 0x10", 500), of("", 600)]);
-    }
-
-    #[test]
-    fn a_store_that_cannot_be_written_is_refused() {
-        let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("file"), "").unwrap();
-        assert!(FleetStore::open(&folder.path().join("file")).is_err());
-        assert!(FleetStore::open(&folder.path().join("missing/fleet")).is_err());
-        assert!(FleetStore::try_at(&folder.path().join("file")).is_err());
-        assert!(FleetStore::try_at(&folder.path().join("missing/fleet")).is_err());
-    }
-
-    #[test]
-    fn a_store_is_tried_without_a_trace() {
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().join("fleet");
-        assert_eq!(FleetStore::try_at(&path).unwrap(), StoreState::Missing);
-        assert!(!path.exists());
-        FleetStore::open(&path).unwrap();
-        assert_eq!(FleetStore::try_at(&path).unwrap(), StoreState::Writable);
-        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 5;
 
 /// Prints what would be done; fails where it could not be.
 pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
-    let AgentSettings { store, row_ns, duration_ns, host, window_ns, cpu_percent, rules } = settings;
+    let AgentSettings { store, buffer, row_ns, duration_ns, host, window_ns, cpu_percent, rules } = settings;
     let state = settings.try_store()?;
     let state = match state {
         StoreState::Writable => "can be written",
@@ -26,7 +26,8 @@ pub fn run(config: &Path, settings: &AgentSettings) -> Result<ExitCode> {
     };
     let until = duration_ns.map_or_else(|| "a signal comes".into(), |ns| format!("{} are over", duration(ns)));
     let mut text = format!("The configuration {} is good.\n\n", config.display());
-    text += &format!("store  {}: {state}\n", store.display());
+    text += &format!("store  {store}: {state}\n");
+    text += &format!("buffer {}, {} MiB at most\n", buffer.folder.display(), buffer.most_bytes >> 20);
     text += &format!("host   {host}\nrow    {}, until {until}\n", duration(*row_ns));
     text += &match window_ns {
         0 => "causes none: `window` is 0\n".to_owned(),

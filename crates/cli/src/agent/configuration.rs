@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::rules::{ProcessTrait, ServiceRule, ServiceRules};
-use crate::args::{cpu_percent, nearest_word, positive_seconds, window};
+use crate::args::{cpu_percent, mebibytes, nearest_word, positive_seconds, window};
 use crate::error::{Hinted, Result, quoted};
 
 /// A file with more is no configuration.
@@ -23,7 +23,8 @@ const MOST_RULES: usize = 1_000;
 const MOST_MISTAKES: usize = 50;
 
 /// Keys of the file.
-const KEYS: [&str; 7] = ["store", "row", "duration", "host", "window", "cpu-percent", "service"];
+const KEYS: [&str; 9] =
+    ["store", "buffer", "buffer-mib", "row", "duration", "host", "window", "cpu-percent", "service"];
 /// Keys of a rule.
 const RULE_KEYS: [&str; 3] = ["match", "name", "version-env"];
 
@@ -32,6 +33,10 @@ const RULE_KEYS: [&str; 3] = ["match", "name", "version-env"];
 pub struct AgentConfiguration {
     /// As `--store`.
     pub store: Option<PathBuf>,
+    /// As `--buffer`.
+    pub buffer: Option<PathBuf>,
+    /// As `--buffer-mib`.
+    pub buffer_mib: Option<u64>,
     /// As `--row`, ns.
     pub row_ns: Option<u64>,
     /// As `--duration`, ns.
@@ -120,11 +125,13 @@ impl Mistakes {
         let row_ns = self.parsed(file, "row", "5m", positive_seconds);
         let duration_ns = self.parsed(file, "duration", "5m", positive_seconds);
         let store = self.text(file, "store", "/var/lib/dwell/fleet").map(|(text, _)| PathBuf::from(text));
+        let buffer = self.text(file, "buffer", "/var/lib/dwell/buffer").map(|(text, _)| PathBuf::from(text));
+        let buffer_mib = self.number(file, "buffer-mib", "64", mebibytes);
         let host = self.text(file, "host", "web-1").map(|(text, _)| text);
         let window_ns = self.parsed(file, "window", "1s", window);
-        let cpu_percent = self.percent(file, "cpu-percent");
+        let cpu_percent = self.number(file, "cpu-percent", "1.0", cpu_percent);
         let rules = self.rules(file);
-        AgentConfiguration { store, row_ns, duration_ns, host, window_ns, cpu_percent, rules }
+        AgentConfiguration { store, buffer, buffer_mib, row_ns, duration_ns, host, window_ns, cpu_percent, rules }
     }
 
     /// Tells each key that there is not, and the nearest one that there is.
@@ -167,7 +174,13 @@ impl Mistakes {
     }
 
     /// The number that a key has.
-    fn percent(&mut self, table: &DeTable<'_>, key: &str) -> Option<f64> {
+    fn number<T>(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        example: &str,
+        parse: impl Fn(&str) -> std::result::Result<T, String>,
+    ) -> Option<T> {
         let value = table.get(key)?;
         let text = match value.get_ref() {
             DeValue::Integer(number) => number.as_str().to_owned(),
@@ -175,12 +188,12 @@ impl Mistakes {
             other => {
                 self.add(
                     value.span(),
-                    format!("`{key}` has to be a number, and is {}: {key} = 1.0", with_article(other)),
+                    format!("`{key}` has to be a number, and is {}: {key} = {example}", with_article(other)),
                 );
                 return None;
             }
         };
-        cpu_percent(&text).map_err(|why| self.add(value.span(), format!("{key} = {text}: {why}"))).ok()
+        parse(&text).map_err(|why| self.add(value.span(), format!("{key} = {text}: {why}"))).ok()
     }
 
     fn rules(&mut self, file: &DeTable<'_>) -> ServiceRules {
@@ -268,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_file_says_what_the_options_say() {
-        let text = "store = '/srv/fleet'\nrow = '30s'\nhost = 'web-1'\nwindow = '500ms'\ncpu-percent = 2\n\n[[service]]\n\
+        let text = "store = 's3://fleet/eu'\nbuffer = '/srv/b'\nbuffer-mib = 8\nrow = '30s'\nhost = 'web-1'\nwindow = '500ms'\ncpu-percent = 2\n\n[[service]]\n\
                     match = { unit = 'shop-*.service', env = 'STAGE=prod' }\nname = 'shop'\nversion-env = 'V'\n";
         let read = AgentConfiguration::parse(text).unwrap();
         let conditions = vec![
@@ -276,7 +289,9 @@ mod tests {
             (ProcessTrait::Environment, "STAGE=prod".to_owned()),
         ];
         let expected = AgentConfiguration {
-            store: Some("/srv/fleet".into()),
+            store: Some("s3://fleet/eu".into()),
+            buffer: Some("/srv/b".into()),
+            buffer_mib: Some(8),
             row_ns: Some(30_000_000_000),
             duration_ns: None,
             host: Some("web-1".into()),
@@ -286,7 +301,7 @@ mod tests {
                 conditions,
                 name: Some("shop".into()),
                 version_variable: Some("V".into()),
-                line: 7,
+                line: 9,
             }]),
         };
         assert_eq!(read, expected);
@@ -297,10 +312,11 @@ mod tests {
     fn all_mistakes_are_told_with_their_lines() {
         let text = "rwo = '5m'\nrow = '5 parsecs'\nhost = 7\nstore = ''\ncolour = 'red'\n[[service]]\n\
                     match = { units = 'x', env = 'APP' }\nname = 'a/b'\n[[service]]\nnmae = 'x'\n";
-        let of_windows = AgentConfiguration::parse("window = '5m'\ncpu-percent = 0\n").unwrap_err();
+        let of_windows = AgentConfiguration::parse("window = '5m'\ncpu-percent = 0\nbuffer-mib = 1.5\n").unwrap_err();
         let wanted = [
             "line 1: window = \"5m\": must be from 10ms to 60s, or 0",
             "line 2: cpu-percent = 0: must be from 0.01 to 100",
+            "line 3: buffer-mib = 1.5: invalid digit found in string",
         ];
         assert_eq!(of_windows, wanted);
         let mistakes = AgentConfiguration::parse(text).unwrap_err();
@@ -309,7 +325,7 @@ mod tests {
             "line 2: row = \"5 parsecs\": `5 parsecs` is no duration such as 1.5s, 200ms or 100us",
             "line 3: `host` has to be a text, and is a number: host = \"web-1\"",
             "line 4: `store` is empty; an example is store = \"/var/lib/dwell/fleet\"",
-            "line 5: there is no key `colour`; there are store, row, duration, host, window, cpu-percent, service",
+            "line 5: there is no key `colour`; there are store, buffer, buffer-mib, row, duration, host, window, cpu-percent, service",
             "line 7: env = \"APP\": has to be NAME=PATTERN, such as APP=checkout*",
             "line 7: there is no key `units` in `match`; `unit` is the nearest",
             "line 8: name = \"a/b\": it may have letters, digits, `.`, `_`, `@` and `-`",

@@ -1,7 +1,7 @@
 //! `dwell agent`: what all processes of this host waited for, row of time by row of time, written to the store of a fleet.
 //!
-//! The kernel sums, this process reads once a row. Windows of exact recording say why ([`windows`]). A row that cannot be written is dropped and counted, so that a store that is away
-//! for long costs no memory.
+//! The kernel sums, this process reads once a row. Windows of exact recording say why ([`windows`]). What a store that is away
+//! does not take waits on the disk, within a bound.
 
 mod check;
 mod configuration;
@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dwell_capture::{SumScope, WaitSums};
-use dwell_fleet::FleetStore;
+use dwell_fleet::{StoreOutcome, StoreWriter};
 use dwell_live::ExactActivity;
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -48,7 +48,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         let why = Hinted::new(format!("an agent needs hooks in the scheduler: {}", explain(error, None)));
         why.hint("run it as root; dwell doctor says what this machine lacks")
     })?;
-    let windows = WindowRecorder::start(&settings)?;
+    let windows = WindowRecorder::start(&settings, &store)?;
     let mut agent = Agent {
         store,
         settings,
@@ -56,8 +56,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         activity: ExactActivity::default(),
         processes: Processes::default(),
         build_ids: BuildIds::default(),
-        written: 0,
-        failed: Failed::default(),
+        written_before: 0,
         windows,
         window_counts: WindowCounts::default(),
     };
@@ -68,7 +67,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
         agent.end_row()?;
         match row_end {
             RowEnd::InTime => {}
-            RowEnd::Reload => agent.reload(args),
+            RowEnd::Reload => agent.reload(args)?,
             RowEnd::Last => return agent.end(),
         }
     }
@@ -76,28 +75,19 @@ pub fn run(args: &AgentArgs) -> Result<ExitCode> {
 
 /// Reads sums and writes them.
 struct Agent {
-    store: FleetStore,
+    store: StoreWriter,
     settings: AgentSettings,
     sums: WaitSums,
     activity: ExactActivity,
     /// Those of the last row.
     processes: Processes,
     build_ids: BuildIds,
-    /// Files.
-    written: u64,
-    failed: Failed,
+    /// Files, to stores that it had before.
+    written_before: u64,
     /// Who records windows, where there are any.
     windows: Option<WindowRecorder>,
     /// Those of recorders that have ended.
     window_counts: WindowCounts,
-}
-
-/// Files that could not be written.
-#[derive(Default)]
-struct Failed {
-    files: u64,
-    /// Why the last one could not.
-    why: String,
 }
 
 impl Agent {
@@ -113,35 +103,41 @@ impl Agent {
         self.processes = Processes::of(&read, &names, &self.processes);
         let threads = self.activity.take(&read.closed, read.open);
         for (service, rows) in row.by_service(&threads, &read.lost, &self.processes) {
-            match self.store.write(&service, host, row.start_ns, &rows) {
-                Ok(()) => self.written += 1,
-                Err(error) => self.failed = Failed { files: self.failed.files + 1, why: error.to_string() },
-            }
+            self.store.write(&service, host, row.start_ns, &rows);
         }
         Ok(())
     }
 
     /// Takes the configuration as it is now, or tells why it goes on with the old one.
-    fn reload(&mut self, args: &AgentArgs) {
-        let opened = AgentSettings::of(args).and_then(|settings| {
-            let store = settings.open_store()?;
-            let windows = WindowRecorder::start(&settings)?;
-            Ok((settings, store, windows))
+    fn reload(&mut self, args: &AgentArgs) -> Result<()> {
+        let settings = AgentSettings::of(args).and_then(|settings| {
+            let is_same = (&settings.store, &settings.buffer) == (&self.settings.store, &self.settings.buffer);
+            let tried = if is_same { None } else { Some(settings.try_store()?) };
+            Ok((settings, tried.is_some()))
         });
-        match opened {
-            Ok((settings, store, windows)) => {
-                self.end_windows();
-                self.windows = windows;
-                let count = settings.rules.0.len();
-                let rules = if count == 1 { "1 rule".into() } else { format!("{count} rules") };
-                terminal::print_line(format_args!("the configuration is read again: {rules}"));
-                (self.settings, self.store) = (settings, store);
-            }
+        let (settings, is_elsewhere) = match settings {
+            Ok(read) => read,
             Err(error) => {
                 error.report();
                 terminal::print_line(format_args!("the agent goes on with the configuration that it had"));
+                return Ok(());
             }
+        };
+        self.end_windows();
+        if is_elsewhere {
+            let outcome = self.store.end();
+            self.written_before += outcome.written;
+            if let Some(failure) = self.failure_of(&outcome) {
+                failure.report();
+            }
+            self.store = settings.open_store()?;
         }
+        self.windows = WindowRecorder::start(&settings, &self.store)?;
+        let count = settings.rules.0.len();
+        let rules = if count == 1 { "1 rule".into() } else { format!("{count} rules") };
+        terminal::print_line(format_args!("the configuration is read again: {rules}"));
+        self.settings = settings;
+        Ok(())
     }
 
     fn end_windows(&mut self) {
@@ -153,13 +149,34 @@ impl Agent {
         if let Some(told) = self.window_counts.told() {
             terminal::print_line(format_args!("{told}"));
         }
-        let Failed { files, why } = self.failed;
-        if files > 0 {
-            let lost = format!("{files} of {} files could not be written, the last one: {why}", files + self.written);
-            return Err(Hinted::new(lost).hint("look at the disk that the store is on, and start the agent again"));
+        let outcome = self.store.end();
+        if let Some(failure) = self.failure_of(&outcome) {
+            return Err(failure);
         }
-        terminal::print_line(format_args!("{} files written to {}", self.written, self.settings.store.display()));
+        let written = self.written_before + outcome.written;
+        terminal::print_line(format_args!("{written} files written to {}", self.settings.store));
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What is not in the store: lost, or waiting.
+    fn failure_of(&self, outcome: &StoreOutcome) -> Option<Hinted> {
+        let StoreOutcome { written, dropped, waiting, why } = outcome;
+        let (all, folder) = (written + dropped + waiting, self.settings.buffer.folder.display());
+        let waits = format!("{waiting} wait in {folder}");
+        let (what, hint) = match (dropped, waiting) {
+            (0, 0) => return None,
+            (0, _) => (waits, "start the agent again with the same --store and --buffer: it writes them first"),
+            (_, 0) => {
+                (format!("{dropped} are lost"), "look at the store and its disk; --buffer-mib lets more files wait")
+            }
+            _ => (
+                format!("{dropped} are lost, {waits}"),
+                "start the agent again with the same --store and --buffer: it writes what waits first",
+            ),
+        };
+        Some(
+            Hinted::new(format!("{} of {all} files could not be written, {what}: {why}", dropped + waiting)).hint(hint),
+        )
     }
 }
 

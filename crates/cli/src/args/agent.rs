@@ -12,6 +12,8 @@ Examples:
   sudo dwell agent --store /var/lib/dwell/fleet
                     # until it is ended: what all processes waited for, a file per service each five minutes
   sudo dwell agent --store fleet --row 1s --duration 30s
+  sudo --preserve-env dwell agent --store s3://BUCKET/PREFIX
+                    # a bucket, with the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL
   dwell fleet report waits --store fleet
   dwell fleet report causes --store fleet
                     # what is in there, and why, by windows of exact recording
@@ -25,9 +27,15 @@ what a rule names as a version; causes have the names of scripts.";
 /// Options of `dwell agent`.
 #[derive(Args, Debug)]
 pub struct AgentArgs {
-    /// Folder that the files are written to: DIR/day=YYYY-MM-DD/service=NAME/HOST-START.parquet.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "config")]
+    /// Folder that the files are written to, DIR/day=YYYY-MM-DD/service=NAME/HOST-START.parquet, or a bucket: s3://BUCKET/PREFIX.
+    #[arg(long, value_name = "DIR|S3", value_hint = ValueHint::DirPath, required_unless_present = "config")]
     pub store: Option<PathBuf>,
+    /// Folder in which files wait while the store is away [default: one for each store in /var/lib/dwell/buffers].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub buffer: Option<PathBuf>,
+    /// What may wait there, MiB; then the oldest files are dropped [default: 64].
+    #[arg(long, value_name = "MIB", value_parser = parse::mebibytes)]
+    pub buffer_mib: Option<u64>,
     /// Time that a row has; rows end at its multiples on the clock [default: 5m].
     #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds)]
     pub row: Option<u64>,

@@ -93,7 +93,7 @@ pub enum FleetCommand {
 /// Which store is asked, and how it answers.
 #[derive(Args, Debug)]
 pub struct StoreArgs {
-    /// Folder that `dwell agent` writes to.
+    /// Folder that `dwell agent` writes to; with `--engine print` also a bucket, s3://BUCKET/PREFIX.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub store: PathBuf,
     /// Who answers.

@@ -73,7 +73,7 @@ pub use intervals::IntervalArg;
 pub use mcp::McpArgs;
 pub use merge::MergeArgs;
 pub use pack::{PackArgs, UnpackArgs};
-pub use parse::{cpu_percent, positive_seconds, time_before, window};
+pub use parse::{cpu_percent, mebibytes, positive_seconds, time_before, window};
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, ReportSubject};

@@ -87,6 +87,11 @@ pub fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(format!("must be from {least} to {most}")) }
 }
 
+/// MiB of a buffer: 1 MiB to 1 TiB.
+pub fn mebibytes(text: &str) -> Result<u64, String> {
+    number(text, 1, 1 << 20)
+}
+
 /// The call-stack modes, with their help.
 pub fn call_stack_modes() -> impl TypedValueParser<Value = CallStackMode> {
     let value = |mode: &CallStackMode| PossibleValue::new(mode.id()).help(mode.help());

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use dwell_fleet::{CompactionPlan, CompactionResult, StoreCompaction};
 
+use super::store::bucket_of;
 use crate::args::{FleetCompactArgs, time_before};
 use crate::error::{Hinted, Result};
 use crate::reading::Reading;
@@ -14,6 +15,10 @@ use crate::text::units::count;
 /// Compacts, and says what was made.
 pub fn run(args: &FleetCompactArgs) -> Result<ExitCode> {
     let store = args.store.as_path();
+    if let Some(bucket) = bucket_of(store)? {
+        let error = Hinted::new(format!("the store {bucket} cannot be compacted: only a folder can"));
+        return Err(error.hint("dwell fleet compact --store DIR compacts a folder that dwell agent writes to"));
+    }
     Reading::of([store])?.without_index().writing_below(store).confine()?;
     let wait =
         || terminal::print_line(format_args!("another process compacts this store; this one waits until it ends"));

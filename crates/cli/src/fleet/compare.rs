@@ -25,7 +25,7 @@ fn compared(args: &FleetCompareArgs) -> Result<ExitCode> {
     let question = compare(&DUCKDB, &args.base, &args.new);
     let need = FileNeed::of(Some(SumLevel::Daily), &[args.base.range(), args.new.range()]);
     let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
-        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
+        output::print(&format!("{}{};\n", views(&args.store.store, &need, false)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     let lengths = [covered_ns(&store, "--base", &args.base)?, covered_ns(&store, "--new", &args.new)?];

@@ -35,7 +35,10 @@ fn query(args: &FleetSqlArgs) -> Result<ExitCode> {
     let need = FileNeed::default().or_sums();
     let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
         let query = args.query.trim().trim_end_matches(';');
-        output::print(&format!("{}{query};\n", store::views(&args.store.store, &need)?))?;
+        output::print(&format!(
+            "{}{query};\n",
+            store::views(&args.store.store, &need, args.query.contains("causes"))?
+        ))?;
         return Ok(ExitCode::SUCCESS);
     };
     let ask = |database: &_| sql::ask(database, &args.query, args.store.format);

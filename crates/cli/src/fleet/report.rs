@@ -27,9 +27,10 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
     rows.values.extend(args.service.clone().map(|service| ("service", service)));
     let most = args.limit.or((format == Format::Text).then_some(MOST_IN_TEXT));
     let need = args.report.need(&rows, &args.group_by);
+    let is_of_windows = matches!(args.report.id, "causes" | "windows");
     let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
         let question = args.report.question(&DUCKDB, &rows, &args.group_by, most);
-        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
+        output::print(&format!("{}{};\n", views(&args.store.store, &need, is_of_windows)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     // One more tells whether there are more.
@@ -51,7 +52,6 @@ pub fn run(args: &FleetReportArgs) -> Result<ExitCode> {
         view.notes.push(Prose::plain(note));
     }
     if answer.is_empty() {
-        let is_of_windows = matches!(args.report.id, "causes" | "windows");
         let note = if is_of_windows { no_windows_note(&store) } else { nothing_note(args) };
         view.notes.push(Prose::plain(note));
     }

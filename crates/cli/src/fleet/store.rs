@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{self, Path, PathBuf};
 
-use dwell_fleet::{DUCKDB, FileNeed, StoreContents, StoreFiles, utc};
+use dwell_fleet::{DUCKDB, FileNeed, StoreContents, StoreFiles, StoreLocation, utc};
 
 use crate::args::{FleetEngine, StoreArgs};
 use crate::error::{Hinted, Result, quoted};
@@ -31,6 +31,11 @@ impl OpenedStore {
     pub fn open(args: &StoreArgs, need: FileNeed) -> Result<Option<Self>> {
         if args.engine == FleetEngine::Print {
             return Ok(None);
+        }
+        if let Some(bucket) = bucket_of(&args.store)? {
+            let error = Hinted::new(format!("a question has no network, and cannot read {bucket}"));
+            return Err(error
+                .hint("--engine print | duckdb lets the program duckdb read it, with the keys of AWS_ACCESS_KEY_ID"));
         }
         Reading::of([&*args.store])?.without_index().confine()?;
         let contents = contents(&args.store)?;
@@ -102,8 +107,22 @@ fn cannot_be_read(why: &str) -> Hinted {
         .hint("move a file that is no whole table out of the store; every *.parquet in it is read")
 }
 
-/// The statements that make the views of a store, for a question that needs this.
-pub fn views(store: &Path, need: &FileNeed) -> Result<String> {
+/// The bucket that `--store` names; `None` for a folder.
+pub fn bucket_of(store: &Path) -> Result<Option<StoreLocation>> {
+    let location = StoreLocation::of(store).map_err(|why| {
+        Hinted::new(format!("the store {} {why}", store.display()))
+            .hint("--store names the folder or the bucket that dwell agent writes to")
+    })?;
+    Ok(matches!(location, StoreLocation::Bucket { .. }).then_some(location))
+}
+
+/// The statements that make the views of a store, for a question that needs this. Nobody looks into a bucket: it has to have windows
+/// where they are asked for.
+pub fn views(store: &Path, need: &FileNeed, asks_causes: bool) -> Result<String> {
+    if let Some(bucket) = bucket_of(store)? {
+        let access = DUCKDB.bucket_access(|name| std::env::var(name).ok());
+        return Ok(access + &DUCKDB.views(&bucket.to_string(), None, asks_causes));
+    }
     let files = if store.is_dir() { chosen(store, need)? } else { None };
     let has_causes = StoreContents::of(store).is_ok_and(|contents| contents.causes > 0);
     views_of(store, files.as_ref(), has_causes)

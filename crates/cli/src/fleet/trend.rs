@@ -33,7 +33,7 @@ pub fn run(args: &FleetTrendArgs) -> Result<ExitCode> {
     let question = trend(&DUCKDB, &rows, args.object.as_deref(), step);
     let need = FileNeed::of(step.coarsest(), &[rows.range()]).of_service(&args.service);
     let Some(store) = OpenedStore::open(&args.store, need.clone())? else {
-        output::print(&format!("{}{};\n", views(&args.store.store, &need)?, question.sql.trim_end()))?;
+        output::print(&format!("{}{};\n", views(&args.store.store, &need, false)?, question.sql.trim_end()))?;
         return Ok(ExitCode::SUCCESS);
     };
     let answer = store.answer(&question.sql)?;

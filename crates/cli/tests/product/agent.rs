@@ -148,7 +148,9 @@ fn a_store_that_cannot_be_written() -> Result<()> {
     ensure!(output.stderr.contains("hint: --store names"), "{}", output.stderr);
     needs_recording()?;
     let store = folder.path().join("fleet");
-    let agent = agent(&store, "1s")?;
+    let buffer = folder.path().join("buffer").display().to_string();
+    let words = ["agent", "--store", &store.display().to_string(), "--row", "1s", "--buffer", &buffer];
+    let agent = Running::start(&mut dwell(&words))?;
     wait_for("a row", || files(&store).iter().any(|file| is_whole(file)).then_some(()))?;
     // The agent may write into it meanwhile.
     wait_for("an end of the store", || {
@@ -159,6 +161,15 @@ fn a_store_that_cannot_be_written() -> Result<()> {
     agent.signal(Signal::INT)?;
     let output = agent.finish()?;
     ensure!(output.code() == 1 && output.stderr.contains("files could not be written"), "{}", output.stderr);
-    ensure!(output.stderr.contains("hint: look at the disk"), "{}", output.stderr);
+    ensure!(output.stderr.contains("hint: start the agent again with the same --store"), "{}", output.stderr);
+    ensure!(!store.exists() && output.stderr.contains("is away, and files wait in"), "{}", output.stderr);
+    // The next one writes them.
+    let waiting = files(Path::new(&buffer)).len();
+    ensure!(waiting > 0, "nothing waits");
+    fs::create_dir(&store)?;
+    let output = run_dwell(&[&words[..], &["--duration", "1s"]].concat())?;
+    ensure!(output.code() == 0 && files(Path::new(&buffer)).is_empty(), "{}", output.stderr);
+    ensure!(files(&store).len() > waiting, "{waiting} waited, and {} are there", files(&store).len());
+    rows(&store)?;
     Ok(())
 }

@@ -148,6 +148,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("axum", &["dwell-server"]),
     ("hyper", &["dwell-server"]),
     ("tokio", &["dwell-server", "dwell"]),
+    ("ureq", &["dwell-fleet"]),
+    ("rusty-s3", &["dwell-fleet"]),
     ("rmcp", &["dwell"]),
     ("landlock", &["dwell-rights"]),
     ("seccompiler", &["dwell-rights"]),

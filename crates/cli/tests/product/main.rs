@@ -6,6 +6,7 @@
 
 mod agent;
 mod agent_configuration;
+mod agent_store;
 mod anatomy;
 mod attached_causes;
 mod bad_code;
@@ -134,6 +135,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     top_screen::cases,
     agent::cases,
     agent_configuration::cases,
+    agent_store::cases,
     truth::cases,
     unprivileged::cases,
     source::cases,

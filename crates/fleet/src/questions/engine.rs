@@ -24,6 +24,9 @@ pub static DUCKDB: SqlEngine = SqlEngine {
     quoted: standard_literal,
 };
 
+/// Region of buckets, where nobody says otherwise.
+pub(crate) const USUAL_REGION: &str = "us-east-1";
+
 /// Which rows count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowSelection {
@@ -60,6 +63,21 @@ impl SqlEngine {
         let scan = paths.map_or_else(|| (self.scan)(store), |paths| (self.scan_files)(store, paths));
         let causes = (self.scan_causes)(has_causes.then_some(store));
         fill(include_str!("views.sql"), &[("{scan}", &scan), ("{causes_scan}", &causes)])
+    }
+
+    /// The statements that let it read a bucket, by the variables of the environment that an agent takes. The keys are not in it: they are
+    /// those of whoever runs it.
+    pub fn bucket_access(&self, variable: impl Fn(&str) -> Option<String>) -> String {
+        let value =
+            |names: [&str; 2]| names.into_iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
+        let region = value(["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_else(|| USUAL_REGION.into());
+        let endpoint = value(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]).map(|endpoint| {
+            let uses_ssl = !endpoint.starts_with("http://");
+            let host = endpoint.split_once("://").map_or(&*endpoint, |(_, host)| host).trim_end_matches('/');
+            format!(", endpoint {}, url_style 'path', use_ssl {uses_ssl}", (self.quoted)(host))
+        });
+        let values = [("{region}", &*(self.quoted)(&region)), ("{endpoint}", &*endpoint.unwrap_or_default())];
+        fill(include_str!("bucket.sql"), &values)
     }
 
     /// The condition of these rows. The day is in it, because it is a folder.
@@ -146,6 +164,23 @@ mod tests {
         let none = DUCKDB.views("/a", Some(&[]), false);
         assert!(!none.contains("read_parquet"), "{none}");
         assert!(!views.contains('{') || views.contains("{'day': varchar"), "{views}");
+    }
+
+    #[test]
+    fn a_bucket_is_read_with_the_readers_own_keys() {
+        let access = |endpoint: &str| {
+            let value = |name: &str| match name {
+                "AWS_ENDPOINT_URL" => Some(endpoint.to_owned()),
+                "AWS_REGION" => Some("eu'x".into()),
+                _ => Some("secret".into()).filter(|_| !name.contains("ENDPOINT") && !name.contains("REGION")),
+            };
+            DUCKDB.bucket_access(value)
+        };
+        let local = access("http://127.0.0.1:9000/");
+        let wanted = "region 'eu''x', endpoint '127.0.0.1:9000', url_style 'path', use_ssl false);";
+        assert!(local.contains(wanted) && !local.contains("'secret'"), "{local}");
+        assert!(access("https://minio").contains("endpoint 'minio', url_style 'path', use_ssl true);"));
+        assert!(access("").ends_with("region 'eu''x');\n"), "{}", access(""));
     }
 
     #[test]

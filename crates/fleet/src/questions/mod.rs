@@ -9,6 +9,7 @@ mod template;
 
 pub use columns::{AnswerColumn, CellKind, GROUPS};
 pub use course::{TrendStep, compare, covered, presence, trend};
+pub(crate) use engine::USUAL_REGION;
 pub use engine::{DUCKDB, RowSelection, SqlEngine};
 
 use crate::{FileNeed, SumLevel};

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dwell_fleet::{CauseRow, FleetStore};
+use dwell_fleet::{CauseRow, StoreWriter};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::processes::NamedProcess;
@@ -41,12 +41,12 @@ pub struct WindowCounts {
 
 impl WindowRecorder {
     /// Starts it, where there are to be windows.
-    pub fn start(settings: &AgentSettings) -> Result<Option<Self>> {
+    pub fn start(settings: &AgentSettings, store: &StoreWriter) -> Result<Option<Self>> {
         if settings.window_ns == 0 {
             return Ok(None);
         }
         let course = WindowCourse {
-            store: settings.open_store()?,
+            store: store.clone(),
             settings: settings.clone(),
             build_ids: BuildIds::default(),
             counts: WindowCounts::default(),
@@ -87,7 +87,7 @@ impl WindowCounts {
 
 /// What the thread has.
 struct WindowCourse {
-    store: FleetStore,
+    store: StoreWriter,
     settings: AgentSettings,
     build_ids: BuildIds,
     counts: WindowCounts,
@@ -109,8 +109,8 @@ impl WindowCourse {
             let Some(recorded) = record(&self.settings, &self.build_ids, told_to_stop) else { return self.counts };
             let cost_ns = spent_ns().saturating_sub(before_ns);
             schedule.spend(cost_ns);
-            match recorded.and_then(|window| self.write(span, &window, cost_ns)) {
-                Ok(()) => self.counts.written += 1,
+            match recorded {
+                Ok(window) => self.write(span, &window, cost_ns),
                 Err(why) => self.fail(&why),
             }
             if !sleep_until(span.end_ns, told_to_stop) {
@@ -129,7 +129,7 @@ impl WindowCourse {
         self.counts.failed += 1;
     }
 
-    fn write(&self, span: WindowSpan, window: &RecordedWindow, cost_ns: u64) -> std::result::Result<(), String> {
+    fn write(&mut self, span: WindowSpan, window: &RecordedWindow, cost_ns: u64) {
         let common = CauseRow {
             host: self.settings.host.clone(),
             t: window.start_ns,
@@ -139,10 +139,9 @@ impl WindowCourse {
             ..CauseRow::default()
         };
         for (service, rows) in by_service(&common, window, signed(cost_ns)) {
-            let written = self.store.write_causes(&service, &self.settings.host, window.start_ns, &rows);
-            written.map_err(|error| error.to_string())?;
+            self.store.write_causes(&service, &self.settings.host, window.start_ns, &rows);
         }
-        Ok(())
+        self.counts.written += 1;
     }
 }
 
