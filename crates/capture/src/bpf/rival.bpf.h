@@ -22,7 +22,7 @@ struct {
 } rivals SEC(".maps");
 
 /* What other programs ran on a CPU since a profiled thread ran there. */
-#define SLICES 16     /* a power of two */
+#define SLICES 128    /* a power of two: half a second of programs that take turns every 4 ms */
 #define SHORT  100000 /* ns; what is shorter is left out, so that switches of others cost nearly nothing */
 
 struct slices {
@@ -95,11 +95,16 @@ __noinline int note_rivals(u64 ready_ns, u64 now)
 	if (!count || !ready_ns)
 		return 0;
 	for (u32 i = 0; i < SLICES; i++) {
-		u64 end_ns = slices->at[i].end_ns, ns = slices->at[i].ns;
-		u32 process = slices->at[i].process;
+		u64 end_ns, ns;
 		struct rival *rival;
+		u32 process;
 
-		if (i >= count || end_ns <= ready_ns)
+		if (i >= count)
+			break;
+		end_ns = slices->at[i].end_ns;
+		ns = slices->at[i].ns;
+		process = slices->at[i].process;
+		if (end_ns <= ready_ns)
 			continue;
 		rival = bpf_map_lookup_elem(&rivals, &process);
 		if (rival)

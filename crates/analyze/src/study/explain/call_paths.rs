@@ -97,7 +97,9 @@ fn named_caller(group: &CauseGroup<'_>) -> Option<String> {
         }
     }
     let has_most = |ns: u64| ns as f64 >= BELOW_NAMED * whole as f64;
-    let named = below.into_iter().filter(|(function, (.., ns))| !is_nameless(function) && has_most(*ns));
+    // `toplev::main` says no more than the file's name.
+    let is_telling = |function: &str| !is_nameless(function) && !function.ends_with("main");
+    let named = below.into_iter().filter(|(function, (.., ns))| is_telling(function) && has_most(*ns));
     named.max_by_key(|(_, (depth, ..))| *depth).map(|(_, (_, at, _))| at.to_owned())
 }
 
@@ -481,7 +483,9 @@ mod tests {
         let paths = ["main>run>eval>[lib.so]func@0x10", "main>run>eval>[lib.so]func@0x20>[lib.so]func@0x30"];
         let groups = groups_of(&[(paths[0], 40), (paths[1], 30)]);
         assert_eq!(groups, [("eval".to_owned(), 70)]);
-        assert_eq!(groups_of(&[("main>[app]func@0x10", 40)])[0].0, "[app]func@0x10", "main says nothing");
+        for path in ["main>[app]func@0x10", "start>run>toplev_main>[app]func@0x10"] {
+            assert_eq!(groups_of(&[(path, 40)])[0].0, "[app]func@0x10", "main says nothing");
+        }
     }
 
     #[test]

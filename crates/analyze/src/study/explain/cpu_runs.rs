@@ -20,6 +20,8 @@ type Run = (u64, u64, u32);
 #[derive(Default)]
 pub struct CpuRuns {
     of_cpu: Vec<Vec<Run>>,
+    /// Of each run, how long all before it on its CPU were together, ns.
+    before_ns: Vec<Vec<u64>>,
 }
 
 /// Where one looked last, on each CPU: the next search is not far from there.
@@ -36,7 +38,11 @@ impl CpuRuns {
         }
         // Merges the threads' runs, which are in order.
         of_cpu.iter_mut().for_each(|runs| runs.sort());
-        Self { of_cpu }
+        let sums = |runs: &Vec<Run>| {
+            let add = |sum: &mut u64, (begin, end, _): &Run| Some(std::mem::replace(sum, *sum + (end - begin)));
+            runs.iter().scan(0, add).collect()
+        };
+        Self { before_ns: of_cpu.iter().map(sums).collect(), of_cpu }
     }
 
     /// Where to look first.
@@ -46,7 +52,19 @@ impl CpuRuns {
 
     /// How long threads of the program ran on `cpu` between two instants.
     pub fn ran_ns(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> u64 {
-        self.runs(cpu, (from, to), last).map(|(begin, end, _)| end - begin).sum::<u64>().min(to.saturating_sub(from))
+        let cpu = usize::from(cpu);
+        let (Some(runs), Some(before_ns)) = (self.of_cpu.get(cpu), self.before_ns.get(cpu)) else { return 0 };
+        let until = |time: u64, last: usize| {
+            let near = near(0..runs.len(), last, |run| runs[run].0 < time);
+            let behind = near.start + runs[near].partition_point(|(begin, ..)| *begin < time);
+            let of_last = behind.checked_sub(1).map(|run| before_ns[run] + runs[run].1.min(time) - runs[run].0);
+            (behind, of_last.unwrap_or(0))
+        };
+        let (first, before) = until(from, last.get(cpu).copied().unwrap_or(0));
+        if let Some(last) = last.get_mut(cpu) {
+            *last = first;
+        }
+        until(to, first).1.saturating_sub(before).min(to.saturating_sub(from))
     }
 
     /// The thread that ran there most, if that was half of the time.

@@ -9,7 +9,7 @@ use crate::question::windows::Windows;
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
 use crate::study::explain::terms::RoleId;
-use crate::study::intervals::union_ns;
+use crate::study::intervals::{union, union_ns};
 use crate::study::thread_index::{Bounds, ThreadIndex};
 
 /// A stay that is shorter is the time that waking up takes, ns.
@@ -59,6 +59,7 @@ impl RunQueue {
         let mut last = cpus.last_looks();
         let mut stays: Vec<(u64, u64)> = Vec::new();
         let mut spans: Vec<(u64, u64)> = Vec::new();
+        let mut of_cpu: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
         for thread in 0..trace.threads.tid.len() {
             let mut of_thread = 0u64;
             let is_fiber = thread < trace.fiber_threads;
@@ -84,6 +85,9 @@ impl RunQueue {
                 if ns >= STOPPED_NS && cpu != NO_CPU {
                     stays.push((ran, ns));
                 }
+                if ns >= WAKING_UP_NS && cpu != NO_CPU {
+                    of_cpu.entry(cpu).or_default().extend(windows.clip(woken, ran));
+                }
             };
             rows_within(trace, windows, thread).into_iter().for_each(|rows| index.for_each(thread, rows, &mut add));
             sums.all_ns = sums.all_ns.saturating_add(of_thread);
@@ -91,7 +95,12 @@ impl RunQueue {
             account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);
         }
         sums.wall_ns = union_ns(spans);
-        sums.split((trace, windows), &stays);
+        // The time in which any was ready on a CPU that none of the program's threads had.
+        let without_own = |(cpu, spans): (u16, Vec<(u64, u64)>)| -> u64 {
+            union(spans).into_iter().map(|span| span.1 - span.0 - cpus.ran_ns(cpu, span, &mut last)).sum()
+        };
+        let any_ready_ns = of_cpu.into_iter().map(without_own).sum();
+        sums.split((trace, windows), &stays, any_ready_ns);
         sums
     }
 
@@ -106,7 +115,8 @@ impl RunQueue {
         self.wall_ns = scaled(self.wall_ns);
     }
 
-    fn split(&mut self, (trace, windows): (&Trace, &Windows), stays: &[(u64, u64)]) {
+    /// Splits the time in which the program's threads did not have the CPU. It was `any_ready_ns` in which any was ready then.
+    fn split(&mut self, (trace, windows): (&Trace, &Windows), stays: &[(u64, u64)], any_ready_ns: u64) {
         let taken = &trace.manifest.taken;
         // What others took and what quotas did is known of the whole recording only.
         let part = windows.length_ns() as f64 / trace.elapsed_ns().max(1) as f64;
@@ -119,7 +129,9 @@ impl RunQueue {
         self.quota_ns = rest.min(of_part(counted).max(stopped_ns.unwrap_or(0)));
         rest -= self.quota_ns;
         let others = taken.rivals.iter().map(|rival: &Rival| rival.ns).fold(0, u64::saturating_add);
-        self.others_ns = rest.min(of_part(others));
+        // Behind one program there may be several threads in a queue.
+        let queued = (rest as f64 / any_ready_ns.max(1) as f64).max(1.0);
+        self.others_ns = rest.min((of_part(others) as f64 * queued) as u64);
         self.unknown_ns = rest - self.others_ns;
         self.rivals = taken.rivals.iter().map(|rival| (rival.name.clone(), rival.ns)).collect();
         self.rivals.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
@@ -146,6 +158,7 @@ fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::trace_dsl::trace;
 
     const MS: u64 = 1_000_000;
 
@@ -161,5 +174,28 @@ mod tests {
         assert_eq!(stopped_by_period(&together), None);
         let now_and_then: Vec<(u64, u64)> = (0..20).map(|stay| (stay * 137 * MS, 40 * MS)).collect();
         assert_eq!(stopped_by_period(&now_and_then), None);
+    }
+
+    #[test]
+    fn several_threads_may_be_ready_behind_one_program() {
+        let queue = |others: u64| {
+            let mut trace = trace("a: #---------#\nb: #---------#");
+            for row in 0..trace.off_cpu.cpu.len() {
+                trace.off_cpu.cpu[row] = 0;
+            }
+            trace.manifest.taken.rivals = vec![Rival { name: "other".into(), ns: others * MS }];
+            trace.tables_changed();
+            let windows = Windows::whole(&trace);
+            let cpus = CpuRuns::new(&trace, &windows);
+            RunQueue::new((&trace, &windows), &cpus, &mut BTreeMap::new(), &|_| 0)
+        };
+        let all = queue(9);
+        assert_eq!(
+            (all.all_ns, all.others_ns, all.unknown_ns),
+            (18 * MS, 18 * MS, 0),
+            "both waited for all of its time"
+        );
+        let half = queue(3);
+        assert_eq!((half.others_ns, half.unknown_ns), (6 * MS, 12 * MS));
     }
 }
