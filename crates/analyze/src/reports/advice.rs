@@ -164,10 +164,21 @@ fn on_purpose_advice(wait: LibraryWait) -> Sentence {
 const ONE_AT_A_TIME: &[(&str, &str)] =
     &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
 
+/// Functions by which Python, Node and Ruby load modules that a script asks for.
+const LOADERS: &[&str] = &["_find_and_load", "Module._load", "Kernel#require", "Kernel#require_relative"];
+
+/// Whether a script's modules are being loaded there.
+fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
+    fold.stacks.whole_names(root.stack).any(|function| LOADERS.contains(&function))
+}
+
 /// What to do about what runs.
 fn ran(fold: &Fold<'_>, root: &RootCause) -> Sentence {
     if all_cpus_are_busy(fold) {
         return say!(ADVICE_RAN_EVERYWHERE);
+    }
+    if loads_modules(fold, root) {
+        return say!(ADVICE_LOADS_MODULES);
     }
     match ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)) {
         Some((_, language)) => say!(ADVICE_RAN_IN_SCRIPT, language = *language),

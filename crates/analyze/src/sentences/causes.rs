@@ -134,6 +134,9 @@ sentence_table! {
     ADVICE_FEWER_ASKED = "advice-fewer-asked",
         "{asked} requests wait at once on average, but it asks {endpoint} for {asks} at a time only: they wait for their turns within the program. Let it ask for more at once (more workers or connections, a larger pool), or make these answers faster.",
         "平均 {asked} 個の要求が同時に待っていますが、{endpoint} に同時に問い合わせているのは {asks} 個だけで、残りはプログラムの中で順番を待っています。同時に問い合わせる数を増やす (ワーカー、接続、プール) か、その応答を速くしてください。";
+    ADVICE_LOADS_MODULES = "advice-loads-modules",
+        "Modules are loaded there: import what is not always needed where it is used, load fewer or smaller packages, or keep the process (a server, workers that are forked after the import).",
+        "モジュールを読み込んでいます。常に必要でないものは使う場所で読み込む、読み込むパッケージを減らす、プロセスを使い続ける (サーバー、読み込み後にフォークするワーカー) のいずれかにしてください。";
     ADVICE_TOO_MANY_PROCESSES = "advice-too-many-processes",
         "Run as many processes at once as there are CPUs (make -j, xargs -P, the size of a pool), and keep them rather than start one for each piece of work.",
         "同時に実行するプロセスを CPU の数までにし (-j や -P の値、プールの大きさ)、処理ごとに起動せず使い続けてください。";

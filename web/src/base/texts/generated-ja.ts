@@ -160,6 +160,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-cpu-quota": "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッドをクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。",
   "advice-oversubscription": "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。",
   "advice-fewer-asked": "平均 {asked} 個の要求が同時に待っていますが、{endpoint} に同時に問い合わせているのは {asks} 個だけで、残りはプログラムの中で順番を待っています。同時に問い合わせる数を増やす (ワーカー、接続、プール) か、その応答を速くしてください。",
+  "advice-loads-modules": "モジュールを読み込んでいます。常に必要でないものは使う場所で読み込む、読み込むパッケージを減らす、プロセスを使い続ける (サーバー、読み込み後にフォークするワーカー) のいずれかにしてください。",
   "advice-too-many-processes": "同時に実行するプロセスを CPU の数までにし (-j や -P の値、プールの大きさ)、処理ごとに起動せず使い続けてください。",
   "advice-too-many-requests": "要求が使える以上の CPU 時間を必要としています。そこで実行される処理を速くするか、同時に処理する要求を CPU の数までに抑えるか、CPU を増やしてください (Python や Ruby ではプロセスを増やします)。",
   "advice-affinity": "すべての CPU で実行できるようにするか、スレッドごとに別の CPU に割り当ててください。アフィニティー (sched_setaffinity、pthread_setaffinity_np、taskset、OMP_PLACES、numactl) または cpuset により、そこに留められています。",

@@ -1,11 +1,55 @@
 //! Threads that ran all the time: nobody who is recorded may wait for them, but they may be as fast as their program can be.
 
+use std::collections::BTreeMap;
+
+use dwell_model::ProcessId;
+use dwell_store::Trace;
+
 use crate::engine::fold::Fold;
+use crate::study::intervals::union_ns;
 
 /// Part of the recording for which a thread lives and has something to do, …
 const ALWAYS: f64 = 0.9;
 /// … and of that in which it runs: else it is others that keep it.
 const MOSTLY: f64 = 0.5;
+/// Children of a process that live one after another from which on they are as one, and how many times longer their lives are at most than
+/// the time in which any lives: workers that are replaced.
+const IN_TURN: usize = 4;
+const OVERLAP: f64 = 1.2;
+
+/// How long a thread lives, has something to do, and runs, ns.
+#[derive(Clone, Copy, Default)]
+struct Busy {
+    life_ns: u64,
+    busy_ns: u64,
+    ran_ns: u64,
+}
+
+impl Busy {
+    fn of(trace: &Trace, thread: usize) -> Self {
+        let life_ns = trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread]);
+        let (mut waits_ns, mut queued_ns) = (0u64, 0u64);
+        let rows = &trace.events().off_cpu;
+        rows.for_each(rows.of(thread), |_, _, times| {
+            waits_ns = waits_ns.saturating_add(times.wait_ns);
+            queued_ns = queued_ns.saturating_add(times.runnable_ns);
+        });
+        let busy_ns = life_ns.saturating_sub(waits_ns);
+        Self { life_ns, busy_ns, ran_ns: busy_ns.saturating_sub(queued_ns) }
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            life_ns: self.life_ns + other.life_ns,
+            busy_ns: self.busy_ns + other.busy_ns,
+            ran_ns: self.ran_ns + other.ran_ns,
+        }
+    }
+
+    fn runs_for(self, least_ns: f64) -> bool {
+        self.busy_ns as f64 >= least_ns && self.ran_ns as f64 >= MOSTLY * self.busy_ns as f64
+    }
+}
 
 /// Those of a recording that the program's end did not end: to that leads a path. Of threads that are `is_known` others tell, and so they do
 /// of a part of the time or of the threads; goroutines share their threads.
@@ -16,27 +60,41 @@ pub fn always_running(fold: &Fold<'_>, is_known: impl Fn(&usize) -> bool) -> Vec
         return Vec::new();
     }
     let always_ns = ALWAYS * trace.elapsed_ns() as f64;
-    let does = |thread: &usize| {
-        let life_ns = trace.threads.end_ns[*thread].saturating_sub(trace.threads.start_ns[*thread]);
-        if (life_ns as f64) < always_ns {
-            return false;
-        }
-        let (mut waits_ns, mut queued_ns) = (0u64, 0u64);
-        let rows = &trace.events().off_cpu;
-        rows.for_each(rows.of(*thread), |_, _, times| {
-            waits_ns = waits_ns.saturating_add(times.wait_ns);
-            queued_ns = queued_ns.saturating_add(times.runnable_ns);
-        });
-        let busy_ns = life_ns.saturating_sub(waits_ns);
-        let ran_ns = busy_ns.saturating_sub(queued_ns);
-        busy_ns as f64 >= always_ns && ran_ns as f64 >= MOSTLY * busy_ns as f64
-    };
     let threads = (0..trace.threads.tid.len()).filter(|thread| !trace.threads.ignored[*thread] && !is_known(thread));
-    threads.filter(does).collect()
+    let threads: Vec<(usize, Busy)> = threads.map(|thread| (thread, Busy::of(trace, thread))).collect();
+    let alone = threads.iter().filter(|(_, busy)| busy.runs_for(always_ns)).map(|(thread, _)| *thread);
+    let mut always: Vec<usize> = alone.collect();
+    let mut of_parent: BTreeMap<ProcessId, Vec<(usize, Busy)>> = BTreeMap::new();
+    for (thread, busy) in threads {
+        if let Some(parent) = parent_of_first(trace, thread) {
+            of_parent.entry(parent).or_default().push((thread, busy));
+        }
+    }
+    for members in of_parent.into_values().filter(|members| members.len() >= IN_TURN) {
+        let of_all = members.iter().map(|(_, busy)| *busy).fold(Busy::default(), Busy::add);
+        let life = |(thread, _): &(usize, Busy)| (trace.threads.start_ns[*thread], trace.threads.end_ns[*thread]);
+        let any_lives_ns = union_ns(members.iter().map(life).collect());
+        let is_always = any_lives_ns as f64 >= always_ns && of_all.runs_for(ALWAYS * any_lives_ns as f64);
+        if is_always && of_all.life_ns as f64 <= OVERLAP * any_lives_ns as f64 {
+            always.extend(members.into_iter().map(|(thread, _)| thread));
+        }
+    }
+    always.sort_unstable();
+    always.dedup();
+    always
+}
+
+/// The process that started the one whose first thread this is.
+fn parent_of_first(trace: &Trace, thread: usize) -> Option<ProcessId> {
+    let process = trace.threads.process[thread].get()?;
+    let parent = *trace.processes.parent.get(process)?;
+    (parent.is_some() && trace.processes.pid.get(process) == trace.threads.tid.get(thread)).then_some(parent)
 }
 
 #[cfg(test)]
 mod tests {
+    use dwell_store::tables::ProcessRow;
+
     use super::*;
     use crate::question::query::Query;
     use crate::test_support::trace_dsl::trace;
@@ -57,5 +115,23 @@ mod tests {
         assert!(always("a: 1---1---1---1---1---", None, all).is_empty(), "others have it mostly");
         let cut = Query { range: Some((0, 5_000_000)), ..Query::default() };
         assert!(always(busy, None, &cut).is_empty());
+    }
+
+    #[test]
+    fn workers_that_are_replaced_are_as_one() {
+        let told = |starts: [usize; 4]| {
+            let worker = |start: &usize| format!("w: {}1111\n", " ".repeat(*start));
+            let mut trace = trace(&format!("m: {}\n{}", "j".repeat(16), starts.iter().map(worker).collect::<String>()));
+            trace.manifest.exit_status = None;
+            let first = trace.processes.row(0).unwrap();
+            for thread in 1..trace.threads.tid.len() {
+                let row = ProcessRow { pid: trace.threads.tid[thread], parent: ProcessId::new(0), ..first.clone() };
+                trace.threads.process[thread] = ProcessId::new(trace.processes.push(row));
+            }
+            trace.tables_changed();
+            always_running(&Fold::new(&trace, &Query::default()).unwrap(), |_| false)
+        };
+        assert_eq!(told([0, 4, 8, 12]), [1, 2, 3, 4], "each takes the place of the one before");
+        assert!(told([0, 0, 8, 12]).is_empty(), "two of them are there at once");
     }
 }

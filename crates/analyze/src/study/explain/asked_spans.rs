@@ -24,7 +24,9 @@ pub fn asked_spans(
     let mut asked = kept_outside(fold, classes, saturated);
     let kept: HashSet<RoleId> = asked.iter().map(|(thread, ..)| role_of(*thread)).collect();
     let always = always_running(fold, |thread| kept.contains(&role_of(*thread)));
-    asked.extend(always.iter().map(|thread| (*thread, (0, u64::MAX), SERVED)));
+    // Before a thread was, its creators led to it.
+    let life = |thread: usize| (fold.trace.threads.start_ns[thread], fold.trace.threads.end_ns[thread]);
+    asked.extend(always.iter().map(|thread| (*thread, life(*thread), SERVED)));
     asked.extend(path.map(|(thread, from, to)| (thread, (from, to), PATH)));
     (asked, always.into_iter().map(role_of).collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::study::explain::found::CauseId;
-use crate::study::explain::places::{CodePlace, NAMELESS, function_at};
+use crate::study::explain::places::{CodePlace, NAMELESS, function_key};
 
 /// Part of a function's time that it spends itself, from which on it is named and not what it calls.
 const SELF_SHARE: f64 = 0.2;
@@ -218,7 +218,7 @@ fn apart(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
 fn of_one_function(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
     let mut of_function: Vec<(String, Vec<CauseGroup<'_>>)> = Vec::new();
     for group in groups {
-        let function = function_at(&group.at).to_owned();
+        let function = function_key(&group.at).to_owned();
         match of_function.iter_mut().find(|(known, _)| *known == function) {
             Some((_, alike)) => alike.push(group),
             None => of_function.push((function, vec![group])),

@@ -35,6 +35,16 @@ pub fn function_at(at: &str) -> &str {
     at.rsplit_once(" (").map_or(at, |(function, _)| function)
 }
 
+/// What tells the function of a place from others: its name; of the body of a Python module, which has none, its file as well.
+pub fn function_key(at: &str) -> &str {
+    match function_at(at) {
+        MODULE_BODY => at.rsplit_once(':').map_or(at, |(file, _)| file),
+        function => function,
+    }
+}
+
+/// What the body of a Python module is called.
+const MODULE_BODY: &str = "<module>";
 /// Where distributions put libraries that are not the program's own.
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
@@ -50,6 +60,9 @@ const NO_FILE: &str = "[anon]";
 pub const NAMELESS: [&str; 2] = ["]func@0x", "]+0x"];
 /// What functions of JavaScript are called that have no name.
 const NO_NAME: &str = "(anonymous)";
+/// Names of sources that stand for their folder.
+const OF_FOLDERS: &[&str] =
+    &["__init__.py", "__main__.py", "index.js", "index.mjs", "index.cjs", "index.ts", "mod.rs", "lib.rs"];
 /// Functions of a path that are kept, the outermost and the innermost ones.
 const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
@@ -126,9 +139,12 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
             continue;
         }
         let Some(mut named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
-        // Functions of JavaScript without a name are told apart by their lines.
+        // Functions of JavaScript without a name are told apart by their lines, bodies of Python's modules by their files.
         if named.0 == NO_NAME {
             named.0.clone_from(&named.1);
+        }
+        if named.0 == MODULE_BODY {
+            named.0 = function_key(&named.1).to_owned();
         }
         // Code without symbols is its file's, wherever in it.
         if let Some((file, _)) = named.0.split_once("]+0x") {
@@ -163,10 +179,21 @@ fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
         || RUNTIMES.iter().any(|start| function.starts_with(start))
 }
 
+/// The name of a source file, with its folder where all folders have a file of that name: `pandas/__init__.py`.
+fn file_name(path: &str) -> &str {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = folders.rsplit('/').next().unwrap_or_default();
+    if folder.is_empty() || !OF_FOLDERS.contains(&name) {
+        name
+    } else {
+        &path[path.len() - folder.len() - name.len() - 1..]
+    }
+}
+
 fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
     let name = function(trace, stacks, stack)?;
     let frame = stacks.frame(stack)?;
-    let (file, line) = (trace.frames.file[frame].rsplit('/').next().unwrap_or_default(), trace.frames.line[frame]);
+    let (file, line) = (file_name(&trace.frames.file[frame]), trace.frames.line[frame]);
     Some(match (file, line) {
         ("", _) => name,
         (file, 0) => format!("{name} ({file})"),
@@ -189,4 +216,26 @@ fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<St
         short = short.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
     }
     Some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_all_folders_have_are_told_with_theirs() {
+        assert_eq!(file_name("/venv/site-packages/pandas/__init__.py"), "pandas/__init__.py");
+        assert_eq!(file_name("src/mod.rs"), "src/mod.rs");
+        assert_eq!(file_name("/srv/app.py"), "app.py");
+        assert_eq!(file_name("/index.js"), "index.js");
+        assert_eq!(file_name(""), "");
+    }
+
+    #[test]
+    fn bodies_of_modules_are_told_apart_by_their_files() {
+        assert_eq!(function_key("<module> (pandas/__init__.py:46)"), "<module> (pandas/__init__.py");
+        assert_ne!(function_key("<module> (app.py:1)"), function_key("<module> (jobs.py:1)"));
+        assert_eq!(function_key("<module> (app.py:1)"), function_key("<module> (app.py:7)"));
+        assert_eq!(function_key("total (jobs.py:2)"), "total");
+    }
 }
