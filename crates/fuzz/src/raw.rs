@@ -38,6 +38,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::MACHINE => size_of::<MachineHeader>(),
         kind::INTERFACE => size_of::<InterfaceHeader>(),
         kind::OPEN_REQUESTS => size_of::<OpenRequestsRecord>(),
+        kind::ACCEPT_QUEUE => size_of::<AcceptQueueRecord>(),
         kind::ROUND | kind::PAUSE | kind::RESUME => size_of::<RecordHeader>(),
         _ => return None,
     })
@@ -200,6 +201,12 @@ impl Maker {
             self.put::<OpenRequestsRecord>((kind::OPEN_REQUESTS, PROCESS, 2_000), |it| {
                 (it.is_incoming, it.port) = (is_incoming, 80);
                 (it.connections, it.open, it.requests) = (4, 2, 9);
+            });
+        }
+        for port in [80, 0] {
+            self.put::<AcceptQueueRecord>((kind::ACCEPT_QUEUE, PROCESS, 2_000), |it| {
+                (it.owner, it.port, it.waiting, it.limit, it.oldest_ns) = (PROCESS, port, 3, 128, 1_000);
+                (it.name[0], it.name_bytes) = (b'/', 1);
             });
         }
         self.put::<WokenFutexRecord>((kind::WOKEN_FUTEX, 11, 6_000), |it| it.address = 0x5000);

@@ -23,6 +23,7 @@ use crate::options::Options;
 use crate::progress::Progress;
 use crate::replay::fibers::{self, ThreadRows};
 use crate::replay::state::Replay;
+use crate::topics::accept_queues;
 use crate::topics::delays;
 use crate::topics::event_counts;
 use crate::topics::open_requests;
@@ -104,6 +105,7 @@ fn resolve(
     let connections = open_requests::resolve(&meta.open_requests, replay);
     (trace.open_requests, trace.sampled_sends) = (connections.open_requests, connections.sampled_sends);
     trace.send_queues = connections.send_queues;
+    trace.accept_queues = accept_queues::resolve(&meta.accept_queues, replay);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -328,6 +328,17 @@ tables! {
         requests: u32, "Segments with data that the ends that connected sent since the look before: requests, or parts of these.";
         answers: u32, "The same of the other ends: answers, or parts of these.";
     }
+    /// Connections that waited to be accepted, at the looks at sockets that listen, ordered by time_ns: one row when a process is first seen to have
+    /// such a socket; and of its owner one at each look at which any waited, and one where none does any more.
+    AcceptQueues AcceptQueueRow "accept_queues" {
+        time_ns: u64, "When.";
+        process: ProcessId, "Process that has the socket.";
+        owner: ProcessId, "Process with which the queue is counted: of those that have the socket the one that was seen first, or the oldest. In rows of others the numbers are the owner's.";
+        endpoint: String, "Where it listens: TCP :80, or Unix and the socket's name.";
+        waiting: u32, "Connections that waited to be accepted.";
+        limit: u32, "How many may, as listen was told and the kernel allows; TCP lets one more wait.";
+        oldest_ns: u64, "How long the one that came first had waited; 0 for none, for Unix sockets, and where it is not known.";
+    }
     /// When processes sent data over TCP: the last time on some connections at each look at them, ordered by time_ns.
     SampledSends SampledSendRow "sampled_sends" {
         time_ns: u64, "When.";

@@ -100,6 +100,8 @@ enums! {
         FIBER_STATE = 45,
         /// How many of a process's connections have a request that waits for its answer.
         OPEN_REQUESTS = 46,
+        /// How many connections wait to be accepted at a socket that listens, and which process has it.
+        ACCEPT_QUEUE = 47,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests over TCP that wait for their answer, as looked at now and then.
+//! Requests over TCP that wait for their answer, and connections that wait to be accepted, as looked at now and then.
 
 use crate::declare::{constants, enums, records};
 use crate::header::RecordHeader;
@@ -6,6 +6,8 @@ use crate::header::RecordHeader;
 constants! {
     /// Instants at which a process sent something that a record keeps.
     MOST_SENDS: usize = 4, MOST_SENDS;
+    /// Bytes in which the name of a Unix socket lies.
+    LISTENER_NAME_BYTES: usize = 128, LISTENER_NAME_BYTES;
 }
 
 enums! {
@@ -19,6 +21,8 @@ enums! {
         IS_UNREAD = 4,
         /// This end has a small rest to send, which Nagle's algorithm holds until what it sent before is acknowledged.
         IS_HELD = 8,
+        /// It is no connection, but a socket that listens: the record is a [`ListenerState`].
+        LISTENS = 16,
     }
 }
 
@@ -45,6 +49,50 @@ records! {
         reserved2: u32,
         /// When this end last sent data.
         sent_ns: u64,
+    }
+    /// For the collector, which sums them up: a socket that listens, TCP or Unix. Its first fields lie as those of [`ConnectionState`].
+    ListenerState = listener_state, 168 {
+        /// The process that has it open.
+        tgid: u32,
+        /// `LISTENS` of [`connection_flag`].
+        flags: u8,
+        /// 0.
+        reserved: [u8; 3],
+        /// Connections that wait to be accepted.
+        waiting: u32,
+        /// How many may, as `listen` was told and the kernel allows; TCP lets one more wait.
+        limit: u32,
+        /// Which socket it is, for all processes that have it.
+        inode: u64,
+        /// When the one that waits longest came; 0 = not known.
+        oldest_ns: u64,
+        /// Port of TCP; 0 for a Unix socket.
+        port: u16,
+        /// Bytes of the name.
+        name_bytes: u16,
+        /// Name of a Unix socket.
+        name: [u8; LISTENER_NAME_BYTES],
+        /// 0.
+        reserved2: u32,
+    }
+    /// How many connections wait to be accepted at one address of a process, or that one more process has its socket.
+    AcceptQueueRecord = record_accept_queue, 168 {
+        /// `tid`: the process that has the socket; `time_ns`: when it was looked at.
+        h: RecordHeader,
+        /// When the one that waits longest came; 0 = not known.
+        oldest_ns: u64,
+        /// The process with which the queue is counted: of several that have the socket one.
+        owner: u32,
+        /// Connections that wait.
+        waiting: u32,
+        /// How many may.
+        limit: u32,
+        /// Port of TCP; 0 for a Unix socket.
+        port: u16,
+        /// Bytes of the name.
+        name_bytes: u16,
+        /// Name of a Unix socket.
+        name: [u8; LISTENER_NAME_BYTES],
     }
     /// How many of a process's connections of one kind have a request that waits for its answer: those accepted at a port, or those
     /// made to an address.

@@ -8,6 +8,7 @@
 #include "thread.bpf.h"
 
 #define TCP_ESTABLISHED 1
+#define TCP_LISTEN      10
 #define TCP_NAGLE_OFF   1
 #define TCP_NAGLE_CORK  2
 #define NSEC_PER_USEC   1000

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
-/* How each connection of TCP of profiled processes stands at one instant: run by user space now and then, without a hook anywhere. */
+/* How each connection of TCP of profiled processes stands at one instant, and how many wait to be accepted at each socket that listens: run
+ * by user space now and then, without a hook anywhere. */
 #include "connection.bpf.h"
+#include "checked.bpf.h"
+#include "unix_name.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -31,10 +34,44 @@ static __always_inline u8 send_queue_flags(struct tcp_sock *tcp)
 	return BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle) & (TCP_NAGLE_OFF | TCP_NAGLE_CORK) ? 0 : CONNECTION_IS_HELD;
 }
 
+/* When the connection that waits longest came: its first acknowledgement was sent then. Where that was a cookie, it is not known (0). */
+static __always_inline u64 oldest_ns(struct sock *sk)
+{
+	struct tcp_request_sock *first =
+		(struct tcp_request_sock *)BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_accept_queue.rskq_accept_head);
+
+	return first ? BPF_CORE_READ(first, snt_synack) * NSEC_PER_USEC : 0;
+}
+
+/* Writes how many connections wait at a socket that listens. A Unix socket has them in its queue of packets (net/unix/af_unix.c). */
+static __always_inline int write_listener(struct seq_file *seq, struct task_struct *task, struct file *file, struct sock *sk)
+{
+	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	struct listener_state listener = {};
+
+	if (family == AF_UNIX) {
+		listener.waiting = BPF_CORE_READ(sk, sk_receive_queue.qlen);
+		listener.name_bytes = read_unix_name((char *)listener.name, sk);
+	} else if ((family == AF_INET || family == AF_INET6) && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP) {
+		listener.waiting = BPF_CORE_READ(sk, sk_ack_backlog);
+		listener.port = BPF_CORE_READ(sk, __sk_common.skc_num);
+		listener.oldest_ns = oldest_ns(sk);
+	} else {
+		return 0;
+	}
+	listener.tgid = tgid_of(task);
+	listener.flags = CONNECTION_LISTENS;
+	listener.limit = BPF_CORE_READ(sk, sk_max_ack_backlog);
+	listener.inode = BPF_CORE_READ(file, f_inode, i_ino);
+	bpf_seq_write(seq, &listener, sizeof(listener));
+	return 0;
+}
+
 SEC("iter/task_file")
 int open_requests(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
 	struct connection_state connection = {};
 	struct sock *sk = open_socket(ctx);
 	struct ends ends = {};
@@ -42,7 +79,11 @@ int open_requests(struct bpf_iter__task_file *ctx)
 	u32 received, sent;
 	bool accepted;
 
-	if (!sk || !task || !is_established(sk))
+	if (!sk || !task || !file)
+		return 0;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN)
+		return write_listener(ctx->meta->seq, task, file, sk);
+	if (!is_established(sk))
 		return 0;
 	tcp = (struct tcp_sock *)sk;
 	accepted = is_accepted(sk);

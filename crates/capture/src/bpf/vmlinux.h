@@ -262,7 +262,18 @@ struct inet_bind_bucket {
 	signed char fastreuse;
 };
 
+struct request_sock;
+
+struct request_sock_queue {
+	struct request_sock *rskq_accept_head;
+};
+
+struct tcp_request_sock {
+	u64 snt_synack;
+};
+
 struct inet_connection_sock {
+	struct request_sock_queue icsk_accept_queue;
 	struct inet_bind_bucket *icsk_bind_hash;
 	struct timer_list icsk_delack_timer;
 	u8 icsk_ca_state : 5;

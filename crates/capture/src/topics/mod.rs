@@ -2,6 +2,7 @@
 //! Takes loaded hooks, `/proc` and files of programs; gives records, one file of this folder for each topic.
 //! It does not decide when a topic is read: the rounds of a collection do.
 
+pub mod accept_queues;
 mod code_log;
 pub mod edges;
 pub mod event_counts;

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytemuck::{Zeroable, pod_read_unaligned};
 use dwell_store::raw::RecordBuffer;
-use dwell_store::raw::wire::{ConnectionState, MOST_SENDS, OpenRequestsRecord, RecordHeader, connection_flag, kind};
+use dwell_store::raw::wire::{
+    ConnectionState, ListenerState, MOST_SENDS, OpenRequestsRecord, RecordHeader, connection_flag, kind,
+};
 use libbpf_rs::{Link, Object};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns, uneven};
 use crate::error::{Error, Result};
 use crate::kernel::walk;
+use crate::topics::accept_queues::AcceptQueueLooks;
 
 /// Time between two looks, ns, at least on average …
 const INTERVAL_NS: u64 = 40_000_000;
@@ -118,6 +121,8 @@ pub struct ConnectionLooks {
     known: BTreeMap<Group, Counts>,
     /// The connections at the last look.
     seen: HashMap<ConnectionKey, SeenConnection>,
+    /// The sockets that listen.
+    accept_queues: AcceptQueueLooks,
 }
 
 /// Whether looks are made.
@@ -144,6 +149,7 @@ impl ConnectionLooks {
             looks: 0,
             known: BTreeMap::new(),
             seen: HashMap::new(),
+            accept_queues: AcceptQueueLooks::default(),
         })
     }
 
@@ -155,8 +161,8 @@ impl ConnectionLooks {
         let (began_ns, began_cpu_ns) = (monotonic_ns(), thread_cpu_ns());
         self.bytes.clear();
         walk::read(&self.link, &mut self.bytes)?;
-        let connections: Vec<ConnectionState> =
-            self.bytes.chunks_exact(size_of::<ConnectionState>()).map(pod_read_unaligned).collect();
+        let (connections, listeners) = states(&self.bytes);
+        self.accept_queues.write(listeners, trace, began_ns);
         let connections = without_copies(connections, &self.seen);
         let mut groups = grouped(&connections, (self.looks > 0).then_some(&self.seen));
         let seen = connections.iter().take(MOST_CONNECTIONS);
@@ -180,6 +186,23 @@ impl ConnectionLooks {
         self.known = groups;
         self.known.retain(|_, counts| counts.is_worth_telling());
     }
+}
+
+/// What a look wrote: the states of connections, and of sockets that listen.
+fn states(mut bytes: &[u8]) -> (Vec<ConnectionState>, Vec<ListenerState>) {
+    let (mut connections, mut listeners) = (Vec::new(), Vec::new());
+    while let Some((state, rest)) = bytes.split_at_checked(size_of::<ConnectionState>()) {
+        let connection: ConnectionState = pod_read_unaligned(state);
+        if connection.flags & connection_flag::LISTENS == 0 {
+            connections.push(connection);
+            bytes = rest;
+        } else {
+            let Some((state, rest)) = bytes.split_at_checked(size_of::<ListenerState>()) else { break };
+            listeners.push(pod_read_unaligned(state));
+            bytes = rest;
+        }
+    }
+    (connections, listeners)
 }
 
 fn key(connection: &ConnectionState) -> ConnectionKey {

@@ -34,6 +34,7 @@ const VIEWS: [&str; 19] = [
     "sockets",
     "socket_waits",
     "open_requests",
+    "accept_queues",
     "sampled_sends",
     "send_queues",
 ];

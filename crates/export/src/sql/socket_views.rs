@@ -1,7 +1,7 @@
 //! Views of sockets and of the waits on them.
 
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol};
-use dwell_store::tables::{OpenRequests, SampledSends, SendQueues, Sockets};
+use dwell_store::tables::{AcceptQueues, OpenRequests, SampledSends, SendQueues, Sockets};
 use dwell_store::{ColumnDef, Table};
 
 use super::program_views::thread_columns;
@@ -9,7 +9,7 @@ use super::view_def::{ViewColumn, ViewDef, column, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![sockets(), socket_waits(), open_requests(), sampled_sends(), send_queues()]
+    vec![sockets(), socket_waits(), open_requests(), accept_queues(), sampled_sends(), send_queues()]
 }
 
 /// The columns of the table, with names for ids.
@@ -66,6 +66,11 @@ fn socket_waits() -> ViewDef {
 fn open_requests() -> ViewDef {
     let doc = "One row per look at a process's connections of one kind: requests that waited for their answers.";
     of_process("open_requests", doc, OpenRequests::DEF.columns)
+}
+
+fn accept_queues() -> ViewDef {
+    let doc = "One row per look at a socket that listens at which connections waited to be accepted, and the first look after it.";
+    of_process("accept_queues", doc, AcceptQueues::DEF.columns)
 }
 
 fn sampled_sends() -> ViewDef {

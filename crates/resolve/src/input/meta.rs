@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
-    DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader, MachineHeader, MapHeader,
-    ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL, ScriptFrame, ScriptFunctionHeader,
-    ScriptStackHeader, StackHeader, TCP_LISTEN, object_kind,
+    AcceptQueueRecord, DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader,
+    MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL, ScriptFrame,
+    ScriptFunctionHeader, ScriptStackHeader, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -104,6 +104,8 @@ pub struct Meta {
     pub event_counts: Vec<EventCountsRecord>,
     /// How many requests waited for their answers, in the order of the stream.
     pub open_requests: Vec<OpenRequestsRecord>,
+    /// How many connections waited to be accepted, in the order of the stream.
+    pub accept_queues: Vec<AcceptQueueRecord>,
     /// What was seen of fibers, in the order of the stream.
     pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
@@ -198,6 +200,7 @@ impl Meta {
             Record::FiberState(record) => self.fibers.push(FiberRecord::State(record)),
             Record::EventCounts(record) => self.event_counts.push(*record),
             Record::OpenRequests(record) => self.open_requests.push(record),
+            Record::AcceptQueue(record) => self.accept_queues.push(*record),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {

@@ -2,6 +2,7 @@
 //! It takes the records of each topic and the replayed run; it gives the topic's tables.
 //! It does not change what the other folders found; it adds counters only.
 
+pub mod accept_queues;
 pub mod delays;
 pub mod event_counts;
 pub mod open_requests;

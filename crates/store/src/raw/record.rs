@@ -3,12 +3,12 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord, FiberStateRecord,
-    InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, ProbeHitRecord,
-    RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, ShortDelay,
-    SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord,
-    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadIoRecord, ThreadNameRecord, ThreadNewRecord,
-    WokenFutexRecord, kind,
+    AcceptQueueRecord, CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord,
+    FiberStateRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord,
+    ProbeHitRecord, RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader,
+    ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
+    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadIoRecord, ThreadNameRecord,
+    ThreadNewRecord, WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -54,6 +54,7 @@ pub enum Record<'a> {
     Request(RequestRecord),
     EventCounts(Box<EventCountsRecord>),
     OpenRequests(OpenRequestsRecord),
+    AcceptQueue(Box<AcceptQueueRecord>),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -165,6 +166,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::REQUEST => Record::Request(prefix(body)?),
         kind::EVENT_COUNTS => Record::EventCounts(Box::new(prefix(body)?)),
         kind::OPEN_REQUESTS => Record::OpenRequests(prefix(body)?),
+        kind::ACCEPT_QUEUE => Record::AcceptQueue(Box::new(prefix(body)?)),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {

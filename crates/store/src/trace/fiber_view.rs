@@ -25,6 +25,7 @@ impl Trace {
         view.objects = self.objects.clone();
         view.pauses = self.pauses.clone();
         view.open_requests = self.open_requests.clone();
+        view.accept_queues = self.accept_queues.clone();
         view.sampled_sends = self.sampled_sends.clone();
         view.send_queues = self.send_queues.clone();
         view.losses = self.losses.clone();

@@ -18,8 +18,8 @@ use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
-    EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes, SampledSends,
-    Samples, SendQueues, Stacks, Threads,
+    AcceptQueues, EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes,
+    SampledSends, Samples, SendQueues, Stacks, Threads,
 };
 
 /// Where the tables lie until all of them are written.
@@ -44,6 +44,8 @@ pub struct Trace {
     pub delays: DelayTables,
     pub event_counts: EventCounts,
     pub open_requests: OpenRequests,
+    /// Connections that waited to be accepted.
+    pub accept_queues: AcceptQueues,
     pub sampled_sends: SampledSends,
     pub send_queues: SendQueues,
     pub fibers: FiberTables,
@@ -78,6 +80,7 @@ impl Trace {
             delays: DelayTables::default(),
             event_counts: EventCounts::default(),
             open_requests: OpenRequests::default(),
+            accept_queues: AcceptQueues::default(),
             sampled_sends: SampledSends::default(),
             send_queues: SendQueues::default(),
             fibers: FiberTables::default(),
@@ -154,6 +157,7 @@ impl Trace {
         trace.delays = DelayTables::read(tables)?;
         trace.event_counts = tables.read()?;
         trace.open_requests = tables.read()?;
+        trace.accept_queues = tables.read()?;
         trace.sampled_sends = tables.read()?;
         trace.send_queues = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
@@ -184,6 +188,7 @@ impl Trace {
         self.delays.write(&partial)?;
         table::write(&partial, &self.event_counts)?;
         table::write(&partial, &self.open_requests)?;
+        table::write(&partial, &self.accept_queues)?;
         table::write(&partial, &self.sampled_sends)?;
         table::write(&partial, &self.send_queues)?;
         self.fibers.write(&partial)?;
@@ -229,11 +234,14 @@ impl Trace {
         let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
         all("event_counts.thread", self.event_counts.thread.iter().all(thread))?;
         rows.processes("open_requests.process", &self.open_requests.process)?;
+        rows.processes("accept_queues.process", &self.accept_queues.process)?;
+        rows.processes("accept_queues.owner", &self.accept_queues.owner)?;
         rows.processes("sampled_sends.process", &self.sampled_sends.process)?;
         rows.processes("send_queues.process", &self.send_queues.process)?;
         all("send_queues.time_ns", self.send_queues.time_ns.is_sorted())?;
         all("sampled_sends.time_ns", self.sampled_sends.time_ns.is_sorted())?;
         all("open_requests.time_ns", self.open_requests.time_ns.is_sorted())?;
+        all("accept_queues.time_ns", self.accept_queues.time_ns.is_sorted())?;
         all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
         all("samples.thread", self.samples.thread.iter().all(thread))?;
         all("threads.process", self.threads.process.iter().all(|id| id.is_some()))?;
