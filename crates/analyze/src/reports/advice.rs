@@ -4,7 +4,7 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
-use crate::reports::{outside_words, request_words};
+use crate::reports::{accept_words, outside_words, request_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
@@ -200,6 +200,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Device if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Device => say!(ADVICE_DEVICE_WRITE),
         CauseKind::OpenRequests => request_words::advice(explanation, root),
+        CauseKind::AcceptQueue => accept_words::advice(explanation, root),
         CauseKind::IoQuota => say!(ADVICE_IO_QUOTA),
         CauseKind::MemoryLimit => say!(ADVICE_MEMORY_LIMIT),
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),

@@ -10,7 +10,8 @@ use crate::reports::advice::lock_of_most;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause, RunQueue,
+    AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
+    RunQueue,
 };
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
@@ -104,6 +105,20 @@ fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -
     })
 }
 
+/// Of connections that waited to be accepted since threads ran or waited for something: how much the largest other cause explains that is of
+/// these threads and took half of the time, or more. It tells what keeps them.
+fn kept_from_accepting(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+    let queue = explanation.accept_queue(&root.cause)?;
+    let are_kept = matches!(queue.acceptors.did, AcceptorState::Ran | AcceptorState::WaitedForOthers);
+    let weight = |other: &RootCause| other.wait_ns.max(unseen_ns(other));
+    let is_theirs = |other: &&RootCause| {
+        let cause = &other.cause;
+        cause.kind != CauseKind::AcceptQueue && cause.role == root.cause.role && 2 * weight(other) >= queue.wall_ns
+    };
+    let of_threads = || explanation.causes.iter().filter(is_theirs).map(weight).max();
+    are_kept.then(of_threads)?
+}
+
 /// Time in which anybody was delayed by it, ns: nobody is by threads without work.
 pub fn delay_ns(root: &RootCause) -> u64 {
     if root.cause.no_work { 0 } else { root.wall_ns }
@@ -157,6 +172,7 @@ impl CauseRow<'_> {
         let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
         // What others did meanwhile comes first where it is a cause of its own.
         let behind = match self {
+            CauseRow::Wait(root) if root.cause.kind == CauseKind::AcceptQueue => kept_from_accepting(explanation, root),
             CauseRow::Wait(root) => {
                 cause_meanwhile(explanation, root).map(|other| other.wait_ns).or_else(|| beside_the_end(root, delays))
             }

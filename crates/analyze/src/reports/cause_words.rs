@@ -5,7 +5,7 @@ use dwell_store::EventKey;
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
-use crate::reports::request_words;
+use crate::reports::{accept_words, request_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
@@ -47,6 +47,9 @@ fn circle_text(explanation: &Explanation<'_, '_>, circle: &[Link]) -> String {
 
 /// What the cause is, with its numbers.
 pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    if let Some(queue) = explanation.accept_queue(&root.cause) {
+        return accept_words::cause(explanation, root, queue).into();
+    }
     if root.is_of_the_end() {
         return cause_of_the_end(fold, explanation, root);
     }
@@ -91,6 +94,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::Stopped => say!(CAUSE_STOPPED, who = who, label = label, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
         CauseKind::Outside
+        | CauseKind::AcceptQueue
         | CauseKind::Kernel
         | CauseKind::Network
         | CauseKind::Timer
@@ -304,6 +308,7 @@ pub fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
     let who = names.role(role);
     let place = root.place().unwrap_or_else(|| "an unknown place".to_owned());
     match kind {
+        CauseKind::AcceptQueue => format!("connections waited for {who} to accept them"),
         CauseKind::Slept => format!("{who} slept in {place}"),
         CauseKind::Ran => format!("{who} ran {place}"),
         CauseKind::Collected => format!("{who} collected garbage"),

@@ -1,6 +1,7 @@
 //! The reports: each asks the fold and makes a [`View`] of the answer. Only the story of
 //! one interval reads events by itself, since it tells them one by one.
 
+mod accept_words;
 mod account;
 mod account_words;
 mod advice;
@@ -77,7 +78,7 @@ words! { "report";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
         SocketWaits = "socket-waits", "Socket Waits", "The waits on sockets one by one, the longest first, with their causes.";
-        OpenRequests = "open-requests", "Open Requests", "Requests over TCP that waited for their answers: how many at once, how long each, by process and connection.";
+        OpenRequests = "open-requests", "Open Requests", "Requests over TCP that waited for their answers, and connections that waited to be accepted: how many at once, how long each, by process and connection.";
         Latency = "latency", "Latency", "How long intervals take (tasks, requests, wake-ups, waits), their outliers and the causes of these.";
         Outlier = "outlier", "Outlier", "The story of one interval: what delayed its thread, line by line.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";

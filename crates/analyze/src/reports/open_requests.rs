@@ -1,4 +1,5 @@
-//! Requests over TCP that waited for their answers: how many at once, how long each, by process and connection. From looks at the connections.
+//! Requests over TCP that waited for their answers, and connections that waited to be accepted: how many at once, how long each, by process and
+//! connection. From looks at the connections and at the sockets that listen.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +9,7 @@ use dwell_view::{Row, Sentence, Value, View, Word};
 
 use crate::engine::fold::Fold;
 use crate::sentences::say;
+use crate::study::accept_queues::accept_queues;
 use crate::study::explain::Explanation;
 use crate::study::send_queues::send_queues;
 use crate::study::step_function::StepFunction;
@@ -21,12 +23,12 @@ columns! {
 
     plain "process", "Process", "Process that has the connections.",
         "プロセス", "接続を持つプロセス。";
-    plain "direction", "Direction", "in where others ask it at this port, out where it asks there.",
-        "方向", "要求を受ける側か、要求する側か。";
-    plain "endpoint", "Endpoint", "The port at which it accepted the connections, or the address to which it made them.",
-        "エンドポイント", "接続を受け付けたポート、または接続した先のアドレス。";
-    plain "open", "Open", "Requests that waited for their answer at once, on average; an answer of which the kernel holds a part is none yet.",
-        "応答待ち", "同時に応答を待っていた要求の平均。一部が保留中の応答は未完了として数えます。";
+    plain "direction", "Direction", "in where others ask it at this port, out where it asks there, accept where connections wait to be accepted.",
+        "方向", "要求を受ける側か、要求する側か、接続が受け付けを待つ場所か。";
+    plain "endpoint", "Endpoint", "The port at which it accepted the connections, or the address to which it made them; where it listens.",
+        "エンドポイント", "接続を受け付けたポート、接続した先のアドレス、または接続を待つ場所。";
+    plain "open", "Open", "Requests that waited for their answer at once, on average; an answer of which the kernel holds a part is none yet. Of accept: connections that waited to be accepted.",
+        "応答待ち", "同時に応答を待っていた要求の平均。一部が保留中の応答は未完了として数えます。受け付けの行では、受け付けを待っていた接続。";
     plain "most_open", "Most Open", "The most at once, as far as a look found them.",
         "最大の応答待ち", "同時に応答を待っていた要求の最大。";
     plain "connections", "Connections", "The most connections at once over which anything was asked.",
@@ -35,6 +37,10 @@ columns! {
         "要求", "応答のあった要求。両側が送ったデータのセグメントの数の小さい方です。";
     plain "each_ns", "Time of Each", "How long each waited: open requests times the time, over the answered ones. Too short where both requests and answers have several segments.",
         "各要求の時間", "各要求が待った時間。応答待ちの数と時間の積を要求の数で割ったもの。";
+    plain "limit", "Limit", "Of accept: how many connections may wait, as listen was told and the kernel allows; TCP lets one more.",
+        "上限", "受け付けの行で、同時に待てる接続の数。";
+    plain "longest_ns", "Longest Wait", "Of accept: how long a connection had waited when it was looked at, at most. Unix sockets do not tell it.",
+        "最長の待機", "受け付けの行で、見たときまでに接続が待っていた時間の最大。";
 }
 
 /// Servers of which the summary says how long requests wait.
@@ -77,7 +83,10 @@ struct Requests<'t> {
 pub fn open_requests(fold: &Fold<'_>) -> View {
     let mut all = requests(fold);
     let cut = fold.query.limit_rows(&mut all);
-    let rows: Vec<Row> = all.iter().map(|requests| Row { depth: 0, values: cells(fold, requests) }).collect();
+    let mut rows: Vec<Row> = all.iter().map(|requests| Row { depth: 0, values: cells(fold, requests) }).collect();
+    let mut queues = accept_rows(fold);
+    let cut = cut + fold.query.limit_rows(&mut queues);
+    rows.extend(queues);
     let mut notes = notes(fold);
     notes.extend(rows.is_empty().then(|| say!(NO_OPEN_REQUESTS).into()));
     notes.extend(cut_note(cut));
@@ -156,6 +165,36 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
     requests
 }
 
+/// A row for each process and address where it listens; those with the most connections that waited first.
+fn accept_rows(fold: &Fold<'_>) -> Vec<Row> {
+    let filtered = fold.query.is_filtered().then(|| filtered_processes(fold));
+    let is_let_through =
+        |processes: &BTreeSet<ProcessId>| filtered.as_ref().is_none_or(|of| !of.is_disjoint(processes));
+    let queues = accept_queues(fold.trace).into_iter().filter(|(_, queue)| is_let_through(&queue.processes));
+    let spans = fold.windows.parts();
+    let mut rows: Vec<(f64, Row)> = queues
+        .map(|((process, endpoint), queue)| {
+            let waiting = queue.waiting.mean(spans);
+            let ages = queue.oldest.iter().filter(|(time, _)| fold.windows.contains(*time)).map(|(_, ns)| *ns);
+            let values = vec![
+                Value::Text(process_name(fold, process)),
+                Value::Text("accept".into()),
+                Value::Text(endpoint.to_owned()),
+                Value::Real(waiting),
+                Value::Count(queue.waiting.most(spans).into()),
+                Value::None,
+                Value::None,
+                Value::None,
+                Value::Count(queue.limit.into()),
+                ages.max().map_or(Value::None, Value::Ns),
+            ];
+            (waiting, Row { depth: 0, values })
+        })
+        .collect();
+    rows.sort_by(|one, other| other.0.total_cmp(&one.0));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
 /// Processes with a thread of which the filters let anything through.
 fn filtered_processes(fold: &Fold<'_>) -> BTreeSet<ProcessId> {
     let threads = fold.selected().filter_map(|(_, site, _)| site.key.thread.get());
@@ -172,6 +211,8 @@ fn cells(fold: &Fold<'_>, it: &Requests<'_>) -> Vec<Value> {
         Value::Count(it.connections.into()),
         Value::Count(it.requests),
         it.each_ns.map_or(Value::None, Value::Ns),
+        Value::None,
+        Value::None,
     ]
 }
 
@@ -181,12 +222,47 @@ fn process_name(fold: &Fold<'_>, process: ProcessId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dwell_store::tables::OpenRequestRow;
+    use dwell_store::tables::{AcceptQueueRow, OpenRequestRow};
 
     use super::*;
     use crate::question::filter::{Filter, FilterKey};
     use crate::question::query::Query;
     use crate::test_support::trace_dsl::{CELL, trace};
+
+    #[test]
+    fn connections_that_wait_to_be_accepted_are_told_by_address() {
+        let mut trace = trace("a: ####################\nb: ####################");
+        let look = |cell: u64, endpoint: &str, waiting: u32| AcceptQueueRow {
+            time_ns: cell * CELL,
+            process: ProcessId::new(0),
+            owner: ProcessId::new(0),
+            endpoint: endpoint.into(),
+            waiting,
+            limit: 128,
+            oldest_ns: u64::from(waiting) * CELL,
+        };
+        for row in [look(0, "TCP :80", 0), look(0, "Unix /a", 4), look(10, "TCP :80", 6), look(10, "Unix /a", 0)] {
+            trace.accept_queues.push(row);
+        }
+        trace.tables_changed();
+        let told = |query: &Query| {
+            let view = open_requests(&Fold::new(&trace, query).unwrap());
+            let at =
+                |row: &Row, id: &str| row.values[COLUMNS.iter().position(|it| it.column.id == id).unwrap()].clone();
+            let of = |row: &Row| ["endpoint", "open", "most_open", "limit", "longest_ns"].map(|id| at(row, id));
+            view.rows.iter().map(of).collect::<Vec<_>>()
+        };
+        let row = |endpoint: &str, open, most, longest: Option<u64>| {
+            let longest = longest.map_or(Value::None, Value::Ns);
+            [Value::Text(endpoint.into()), Value::Real(open), Value::Count(most), Value::Count(128), longest]
+        };
+        let whole = told(&Query::default());
+        assert_eq!(whole, [row("TCP :80", 3.0, 6, Some(6 * CELL)), row("Unix /a", 2.0, 4, Some(4 * CELL))]);
+        let early = told(&Query { range: Some((0, 10 * CELL)), ..Query::default() });
+        assert_eq!(early, [row("Unix /a", 4.0, 4, Some(4 * CELL)), row("TCP :80", 0.0, 0, None)]);
+        let filter = Filter { key: FilterKey::Thread, value: "nobody".into() };
+        assert!(told(&Query { filters: vec![filter], ..Query::default() }).is_empty());
+    }
 
     #[test]
     fn requests_are_summed_within_the_range() {

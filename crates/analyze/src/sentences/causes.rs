@@ -35,6 +35,15 @@ sentence_table! {
     CAUSE_REQUESTS_FOR_TIMER = "cause-requests-for-timer",
         "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_ACCEPT_QUEUE = "cause-accept-queue",
+        "{waiting} connections to {who} ({endpoint}[ and {others} more]) waited at once to be accepted, on average in {wall} of time, {most} at most ({limit} may)[; one waited for {longest} or longer].",
+        "{who} への接続 ({endpoint} [ほか {others} か所]) が、{wall} の間、平均 {waiting} 件、最大 {most} 件 (上限 {limit}) 同時に、受け付けられるのを待っていました[。{longest} 以上待った接続があります]。";
+    CAUSE_ACCEPT_WAITED = "cause-accept-waited",
+        "{waiting} connections to {who} ({endpoint}[ and {others} more]) waited at once to be accepted, on average in {wall} of time, {most} at most ({limit} may)[; one waited for {longest} or longer]. Meanwhile its threads that should accept, {threads} in number, waited for {label} in {place}, for {share} of that time.",
+        "{who} への接続 ({endpoint} [ほか {others} か所]) が、{wall} の間、平均 {waiting} 件、最大 {most} 件 (上限 {limit}) 同時に、受け付けられるのを待っていました[。{longest} 以上待った接続があります]。その間、受け付けるはずの {threads} 個のスレッドは、その {share} の時間、{place} で {label} を待っていました。";
+    CAUSE_ACCEPT_RAN = "cause-accept-ran",
+        "{waiting} connections to {who} ({endpoint}[ and {others} more]) waited at once to be accepted, on average in {wall} of time, {most} at most ({limit} may)[; one waited for {longest} or longer]. Meanwhile its threads that should accept, {threads} in number, ran or were ready to run, mostly in {place}, for {share} of that time.",
+        "{who} への接続 ({endpoint} [ほか {others} か所]) が、{wall} の間、平均 {waiting} 件、最大 {most} 件 (上限 {limit}) 同時に、受け付けられるのを待っていました[。{longest} 以上待った接続があります]。その間、受け付けるはずの {threads} 個のスレッドは、その {share} の時間、主に {place} で実行中または実行可能でした。";
     REQUESTS_OF_ALL = "requests-of-all", "How many requests waited, and how long each, is of the whole recording.",
         "待っていた要求の数とそれぞれの時間は、記録全体のものです。";
     CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
@@ -256,6 +265,18 @@ sentence_table! {
     ADVICE_REQUESTS_FOR_OTHER = "advice-requests-for-other",
         "Nothing in this program keeps these requests: make the answers of {endpoint} faster, keep them for later (a cache), or ask for several things at once. `dwell collect threading --target-pid PID` records that program.",
         "このプログラムの中に要求を待たせているものはありません。{endpoint} の応答を速くする、結果を保存する (キャッシュ)、または複数を同時に問い合わせてください。そのプログラムは `dwell collect threading --target-pid PID` で記録できます。";
+    ADVICE_ACCEPT_KEPT_ALIVE = "advice-accept-kept-alive",
+        "All workers are taken by connections on which they wait for the next request. Use more workers (MaxRequestWorkers, --threads), let idle connections end sooner (KeepAliveTimeout), or use a server that needs no worker for an idle connection (an event loop, the event MPM).",
+        "すべてのワーカーが、次の要求を待つ接続に使われています。ワーカーを増やす、アイドルの接続を早く閉じる (キープアライブの時間を短くする)、またはアイドルの接続にワーカーを使わないサーバー (イベントループ) にしてください。";
+    ADVICE_ACCEPT_LIMIT = "advice-accept-limit",
+        "The event loop has time and does not accept: look for a limit of open connections (maxconn, worker_connections) or of open files (`ulimit -n`, LimitNOFILE), and raise it, or let idle connections end sooner.",
+        "イベントループには時間があるのに受け付けていません。接続数の上限 (maxconn、worker_connections) またはオープンファイル数の上限 (`ulimit -n`、LimitNOFILE) を確かめて増やすか、アイドルの接続を早く閉じてください。";
+    ADVICE_ACCEPT_RAN = "advice-accept-ran",
+        "They have no time to accept: make what they run faster, or have more workers, as many as there are CPUs.",
+        "受け付ける時間がありません。実行している処理を速くするか、ワーカーを CPU の数まで増やしてください。";
+    ADVICE_ACCEPT_WAITED = "advice-accept-waited",
+        "What keeps these threads keeps every new connection: make it shorter, use more workers, or let a thread that does nothing else accept.",
+        "これらのスレッドを待たせるものが、新しい接続をすべて待たせます。それを短くする、ワーカーを増やす、または受け付けだけをするスレッドを使ってください。";
     ADVICE_REQUESTS_FOR_TIMER = "advice-requests-for-timer",
         "Look for what lets requests wait for a time: a limit of the rate, a sleep or back-off (asyncio.sleep, tokio::time::sleep, setTimeout), first where a semaphore or lock is held meanwhile, a batch that waits until it is full. Requests that are meant to wait (long polls) need nothing.",
         "要求を一定時間待たせているもの (レート制限、asyncio.sleep などのスリープや再試行の間隔、いっぱいになるまで待つバッチ) を探してください。特に、その間セマフォやロックを保持している場所です。待つことが目的の要求 (ロングポーリング) はこのままで構いません。";

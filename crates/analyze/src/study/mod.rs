@@ -2,6 +2,7 @@
 //!
 //! Takes a fold or a trace; gives what the findings and reports tell. It makes no tables and no sentences.
 
+pub mod accept_queues;
 pub mod acquisitions;
 pub mod blame;
 pub mod correlation;

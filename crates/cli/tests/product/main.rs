@@ -4,6 +4,7 @@
 //! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
+mod accept_queues;
 mod agent;
 mod agent_configuration;
 mod agent_store;
@@ -142,6 +143,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     real_programs::cases,
     event_loops::cases,
     first_causes::cases,
+    accept_queues::cases,
     attached_causes::cases,
     send_queues::cases,
     first_causes_of_polls::cases,

@@ -5,6 +5,7 @@
 //! [`dialogues`]). It takes a fold; it gives causes with the chains of waits that lead to them, and the account of each role of
 //! threads. It makes no sentences.
 
+mod accept_queues;
 mod account;
 mod always_running;
 mod answers;
@@ -80,6 +81,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_store::Trace;
 
+use self::accept_queues::add_accept_queues;
+pub use self::accept_queues::{AcceptorState, Acceptors, WaitingConnections};
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
@@ -167,6 +170,8 @@ pub struct Explanation<'f, 't> {
     always_running: HashSet<RoleId>,
     /// What keeps the loops of a role that requests wait for.
     open_requests: HashMap<RoleId, LoopRequests>,
+    /// Connections that waited to be accepted, by their cause.
+    accept_queues: HashMap<Cause, WaitingConnections>,
     /// Who usually ends waits of a role for what has a label.
     expected: HashMap<(RoleId, u32), RoleId>,
 }
@@ -209,10 +214,9 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
             || waiters.is_none() && !saturated.contains(&wait.thread) && classes.keeps_outside(wait.thread, wait.key);
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
-    let (mut demand_ns, mut path_ns) = (0u64, 0);
+    let (mut demand_ns, mut path_ns, mut sums) = (0u64, 0, WaitSums::new(trace));
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let (asked, always_running) = asked_spans(fold, &classes, (&saturated, path(fold)), &role_of);
-    let mut sums = WaitSums::new(trace);
     for part in windows.parts().iter().rev() {
         for (thread, (from, to), root) in within(&asked, *part) {
             path_ns += if root == PATH { to - from } else { 0 };
@@ -236,10 +240,11 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     accounts.values_mut().for_each(Account::set_running);
     #[cfg(test)]
     let steps = found.steps;
-    let expected = expected(&names, &classes, &found);
-    let deadlocks = deadlocks(trace, &mut names);
+    let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
+    let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
     Explanation {
-        causes: causes(fold, path_ns, &mut names, (&chains, found)),
+        accept_queues: add_accept_queues(fold, windows, &mut names, &mut causes),
+        causes,
         standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
         deadlocks,
         names,
@@ -416,6 +421,11 @@ impl Explanation<'_, '_> {
     /// What keeps the loops of a role that requests wait for.
     pub fn open_requests(&self, role: RoleId) -> Option<&LoopRequests> {
         self.open_requests.get(&role)
+    }
+
+    /// The connections that waited to be accepted, where that is a cause.
+    pub fn accept_queue(&self, cause: &Cause) -> Option<&WaitingConnections> {
+        self.accept_queues.get(cause)
     }
 
     /// Whether requests are known to wait for any loop.

@@ -99,7 +99,8 @@ impl RootCause {
 
     /// How long others outside waited for it, ns, where nobody who is recorded did.
     pub fn for_outside_ns(&self) -> u64 {
-        let does = matches!(self.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Ran);
+        let does =
+            matches!(self.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Ran | CauseKind::AcceptQueue);
         if does && self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
     }
 

@@ -56,6 +56,8 @@ pub enum CauseKind {
     Outside,
     /// It was an event loop's, which requests waited for meanwhile; nobody recorded ended it.
     OpenRequests,
+    /// Connections waited for it to accept them: nobody who is recorded did.
+    AcceptQueue,
     /// A thread of the kernel did.
     Kernel,
     /// The network did.
@@ -94,6 +96,7 @@ impl CauseKind {
             Self::Unfinished => "unfinished",
             Self::Outside => "outside",
             Self::OpenRequests => "open-requests",
+            Self::AcceptQueue => "accept-queue",
             Self::Kernel => "kernel-thread",
             Self::Network => "network",
             Self::Timer => "timer",

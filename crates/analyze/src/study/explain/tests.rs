@@ -1,5 +1,6 @@
 //! Explanations of pictures, and their laws.
 
+mod accept_queues;
 mod open_requests;
 mod servers;
 
