@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 19] = [
+const VIEWS: [&str; 20] = [
     "stacks",
     "processes",
     "threads",
