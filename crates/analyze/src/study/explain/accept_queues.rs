@@ -174,6 +174,7 @@ fn root(names: &mut Names<'_, '_>, doing: &Doing, served_ns: u64) -> RootCause {
         callers: Vec::new(),
         inside: None,
         in_kernel: None,
+        pieces: Vec::new(),
         wait_ns: 0,
         wall_ns: 0,
         path_ns: 0,
