@@ -270,7 +270,7 @@ sentence_table! {
         "すべてのワーカーが、次の要求を待つ接続に使われています。ワーカーを増やす、アイドルの接続を早く閉じる (キープアライブの時間を短くする)、またはアイドルの接続にワーカーを使わないサーバー (イベントループ) にしてください。";
     ADVICE_ACCEPT_LIMIT = "advice-accept-limit",
         "The event loop has time and does not accept: look for a limit of open connections (maxconn, worker_connections) or of open files (`ulimit -n`, LimitNOFILE), and raise it, or let idle connections end sooner.",
-        "イベントループには時間があるのに受け付けていません。接続数の上限 (maxconn、worker_connections) またはオープンファイル数の上限 (`ulimit -n`、LimitNOFILE) を確かめて増やすか、アイドルの接続を早く閉じてください。";
+        "イベントループには時間があるのに受け付けていません。接続数の上限またはオープンファイル数の上限を確かめて増やすか、アイドルの接続を早く閉じてください。";
     ADVICE_ACCEPT_RAN = "advice-accept-ran",
         "They have no time to accept: make what they run faster, or have more workers, as many as there are CPUs.",
         "受け付ける時間がありません。実行している処理を速くするか、ワーカーを CPU の数まで増やしてください。";

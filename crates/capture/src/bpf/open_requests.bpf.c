@@ -37,14 +37,15 @@ static __always_inline u8 send_queue_flags(struct tcp_sock *tcp)
 /* When the connection that waits longest came: its first acknowledgement was sent then. Where that was a cookie, it is not known (0). */
 static __always_inline u64 oldest_ns(struct sock *sk)
 {
-	struct tcp_request_sock *first =
-		(struct tcp_request_sock *)BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_accept_queue.rskq_accept_head);
+	struct tcp_request_sock *first = (struct tcp_request_sock *)BPF_CORE_READ((struct inet_connection_sock *)sk,
+										  icsk_accept_queue.rskq_accept_head);
 
 	return first ? BPF_CORE_READ(first, snt_synack) * NSEC_PER_USEC : 0;
 }
 
 /* Writes how many connections wait at a socket that listens. A Unix socket has them in its queue of packets (net/unix/af_unix.c). */
-static __always_inline int write_listener(struct seq_file *seq, struct task_struct *task, struct file *file, struct sock *sk)
+static __always_inline int write_listener(struct seq_file *seq, struct task_struct *task, struct file *file,
+					  struct sock *sk)
 {
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	struct listener_state listener = {};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{ObjectId, ProcessId, StackId, Syscall};
-use dwell_store::Trace;
+use dwell_store::{EventKey, Trace};
 
 use crate::engine::fold::Fold;
 use crate::question::windows::Windows;
@@ -144,8 +144,8 @@ fn of_program(
     let endpoints: BTreeSet<&str> = queues.iter().map(|(endpoint, _)| *endpoint).collect();
     let ages = queues.iter().flat_map(|(_, queue)| &queue.oldest).filter(|(time, _)| windows.contains(*time));
     let processes: BTreeSet<ProcessId> = queues.iter().flat_map(|(_, queue)| &queue.processes).copied().collect();
-    let doings = doings(trace, names, &processes, &spans);
-    let (acceptors, doing) = acceptors(trace, names, &doings);
+    let doings = doings(trace, names, (&processes, &endpoints), &spans);
+    let (acceptors, doing) = acceptors(trace, names, &endpoints, &doings);
     let connections = WaitingConnections {
         endpoint: endpoint.to_owned(),
         others: endpoints.len() - 1,
@@ -205,11 +205,11 @@ struct ThreadDoings {
 }
 
 /// What each thread that may accept did: of the processes that have the socket, without those that forked others of these, the threads that
-/// were seen to wait for connections with others of their role; where none was, all.
+/// were seen to wait for connections with others of their role; where none was, those that were seen to serve one; else all.
 fn doings(
     trace: &Trace,
     names: &mut Names<'_, '_>,
-    processes: &BTreeSet<ProcessId>,
+    (processes, endpoints): (&BTreeSet<ProcessId>, &BTreeSet<&str>),
     spans: &[(u64, u64)],
 ) -> Vec<ThreadDoings> {
     let threads = &trace.threads;
@@ -225,19 +225,39 @@ fn doings(
     let may_accept = if workers.is_empty() { all().collect() } else { workers };
     let seen = may_accept.iter().filter(|thread| is_seen_to_accept(trace, **thread));
     let roles: BTreeSet<RoleId> = seen.map(|thread| names.role_of(*thread)).collect();
-    let is_chosen = |thread: &usize| roles.is_empty() || roles.contains(&names.role_of(*thread));
+    let serving: BTreeSet<usize> =
+        may_accept.iter().copied().filter(|thread| is_seen_to_serve(trace, endpoints, *thread)).collect();
+    let is_chosen = |thread: &usize| match roles.is_empty() {
+        true => serving.is_empty() || serving.contains(thread),
+        false => roles.contains(&names.role_of(*thread)),
+    };
     let chosen: Vec<usize> = may_accept.into_iter().filter(is_chosen).collect();
     chosen.into_iter().map(|thread| doings_of(trace, names, thread, spans)).filter(|it| it.life_ns > 0).collect()
 }
 
 /// Whether a thread waited for new connections at any time.
 fn is_seen_to_accept(trace: &Trace, thread: usize) -> bool {
+    is_seen(trace, thread, |key| {
+        accepts(waited_for(trace, key)) || Syscall::name_of(key.syscall()).starts_with("accept")
+    })
+}
+
+/// Whether it waited for what comes over connections that were accepted.
+fn is_seen_to_serve(trace: &Trace, endpoints: &BTreeSet<&str>, thread: usize) -> bool {
+    is_seen(trace, thread, |key| is_of_accepted(waited_for(trace, key), endpoints))
+}
+
+/// Whether a wait is for what comes over connections that were accepted: those of a Unix socket have its name.
+fn is_of_accepted(name: &str, endpoints: &BTreeSet<&str>) -> bool {
+    let is_of_unix = |endpoint: &&str| endpoint.starts_with("Unix ") && name.contains(*endpoint);
+    (listens(name) || endpoints.iter().any(is_of_unix)) && !is_client_socket(name)
+}
+
+/// Whether any wait of a thread is such a one.
+fn is_seen(trace: &Trace, thread: usize, is_such: impl Fn(&EventKey) -> bool) -> bool {
     let events = trace.events();
     let mut seen = false;
-    events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, _| {
-        let key = events.key(key);
-        seen = seen || accepts(waited_for(trace, &key)) || Syscall::name_of(key.syscall()).starts_with("accept");
-    });
+    events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, _| seen = seen || is_such(&events.key(key)));
     seen
 }
 
@@ -269,7 +289,12 @@ fn doings_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(
 }
 
 /// What takes most of the threads' time; a worker that is parked without work does not keep anybody, if others do something else.
-fn acceptors(trace: &Trace, names: &Names<'_, '_>, doings: &[ThreadDoings]) -> (Acceptors, Doing) {
+fn acceptors(
+    trace: &Trace,
+    names: &Names<'_, '_>,
+    endpoints: &BTreeSet<&str>,
+    doings: &[ThreadDoings],
+) -> (Acceptors, Doing) {
     let mut sums: BTreeMap<(RoleId, LabelId), u64> = BTreeMap::new();
     for thread in doings {
         thread.ns.iter().for_each(|(label, ns)| *sums.entry((thread.role, *label)).or_default() += ns);
@@ -295,7 +320,7 @@ fn acceptors(trace: &Trace, names: &Names<'_, '_>, doings: &[ThreadDoings]) -> (
         _ if share < MOSTLY => AcceptorState::Mixed,
         NOTHING => AcceptorState::Ran,
         label if names.is_of_event_loop(label) => AcceptorState::WaitedInLoop,
-        _ if listens(text) && !is_client_socket(text) => AcceptorState::WaitedForRequests,
+        _ if is_of_accepted(text, endpoints) => AcceptorState::WaitedForRequests,
         _ => AcceptorState::WaitedForOthers,
     };
     (Acceptors { did, threads: of_role().filter(does).count() as u64, share }, Doing { role, label, stack })
