@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dwell_embed::Library;
-use dwell_model::{Delay, HoldEnd, HoldKind, SYSCALLS, SocketDirection, StackEnd, SyscallClass, TcpEventKind, losses};
+use dwell_model::{
+    Delay, HoldEnd, HoldKind, SYSCALLS, SocketDirection, StackEnd, SyscallClass, TcpEventKind, VainTry, losses,
+};
 
 const PROGRAMS: &[&str] = &[
     "namespace",
@@ -98,6 +100,7 @@ fn model_in_c() -> String {
         enum_in_c("tcp_hold_kind", "TCP_HOLD_", codes!(HoldKind)),
         enum_in_c("tcp_hold_end", "TCP_HOLD_END_", codes!(HoldEnd)),
         enum_in_c("tcp_event_kind", "TCP_", codes!(TcpEventKind)),
+        enum_in_c("vain_try", "VAIN_TRY_", codes!(VainTry)),
         enum_in_c("unwind_end", "UNWIND_", codes!(StackEnd)),
         enum_in_c("syscall_class", "CALL_", codes!(SyscallClass)),
         enum_in_c("syscall", "SYSCALL_", SYSCALLS.iter().map(|call| (call.name.to_owned(), call.number))),

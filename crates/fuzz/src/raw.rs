@@ -39,6 +39,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::INTERFACE => size_of::<InterfaceHeader>(),
         kind::OPEN_REQUESTS => size_of::<OpenRequestsRecord>(),
         kind::ACCEPT_QUEUE => size_of::<AcceptQueueRecord>(),
+        kind::VAIN_TRY => size_of::<VainTryRecord>(),
         kind::ROUND | kind::PAUSE | kind::RESUME => size_of::<RecordHeader>(),
         _ => return None,
     })
@@ -207,6 +208,11 @@ impl Maker {
             self.put::<AcceptQueueRecord>((kind::ACCEPT_QUEUE, PROCESS, 2_000), |it| {
                 (it.owner, it.port, it.waiting, it.limit, it.oldest_ns) = (PROCESS, port, 3, 128, 1_000);
                 (it.name[0], it.name_bytes) = (b'/', 1);
+            });
+        }
+        for vain_try in [1, 2] {
+            self.put::<VainTryRecord>((kind::VAIN_TRY, 11, 4_000), |it| {
+                (it.kind, it.object, it.holder_tgid, it.remote_port) = (vain_try, 8, 12, 5432);
             });
         }
         self.put::<WokenFutexRecord>((kind::WOKEN_FUTEX, 11, 6_000), |it| it.address = 0x5000);

@@ -16,6 +16,7 @@ mod state;
 mod syscall;
 pub mod system;
 mod topic;
+mod vain_try;
 
 pub use annotation::{CounterKind, MarkerScope, MarkerValueKind, SyncOutcome, TaskKind};
 pub use delay::Delay;
@@ -34,3 +35,4 @@ pub use syscall::{BETWEEN_SAMPLES, CallKind, SYSCALLS, Syscall, SyscallClass, UN
 pub const RUN_TIME_CODE: &str = "[jit] ";
 
 pub use topic::Topic;
+pub use vain_try::VainTry;

@@ -128,6 +128,9 @@ losses! {
     FIBER_STACKS_LOST = "fiber_stacks_lost", Degraded,
         "Stacks of goroutines that were not taken, because the kernel's buffer was in use; their waits have no place.",
         "カーネルのバッファーが使用中で取得されなかったゴルーチンのスタック。その待機には場所がありません。";
+    VAIN_TRIES_LEFT_OUT = "vain_tries_left_out", Information,
+        "Tries in vain for locks of files and connections beyond 100 in 100 ms on a CPU, or without room in the kernel's buffer; what slept after them may not be explained by them.",
+        "ファイルのロックや接続の失敗した試みのうち、CPU ごとに 100 ミリ秒に 100 回を超えたか、カーネルのバッファーに空きがなかったもの。その後のスリープはそれで説明されないことがあります。";
     PROGRAMS_OUT_OF_SCOPE = "programs_out_of_scope", DataLoss,
         "Programs that the user may not look at, such as those that take on another user's rights when they are started; they are missing.",
         "開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。";

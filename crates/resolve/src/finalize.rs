@@ -29,6 +29,7 @@ use crate::topics::event_counts;
 use crate::topics::open_requests;
 use crate::topics::sockets;
 use crate::topics::system;
+use crate::topics::vain_tries;
 
 /// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
 /// raw data is deleted unless the options say otherwise. Returns the trace as written.
@@ -106,6 +107,7 @@ fn resolve(
     (trace.open_requests, trace.sampled_sends) = (connections.open_requests, connections.sampled_sends);
     trace.send_queues = connections.send_queues;
     trace.accept_queues = accept_queues::resolve(&meta.accept_queues, replay);
+    trace.vain_tries = vain_tries::resolve(meta, replay);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -356,6 +356,14 @@ tables! {
         unread: u32, "Connections on which it waited for the other end to read: the receive window was full.";
         held: u32, "Connections on which Nagle's algorithm held a small rest until what was sent before is acknowledged.";
     }
+    /// One row per try of a thread that failed at once, ordered by time_ns: for a file's lock that another one has, or to connect over TCP.
+    VainTries VainTryRow "vain_tries" {
+        time_ns: u64, "When it failed.";
+        thread: ThreadId, "Thread that tried.";
+        kind: u8, "What it tried: 0 unknown, 1 to lock a file without waiting for it, 2 to connect, which the other end refused.";
+        object: String, "The file's path, or the address, as TCP 127.0.0.1:5432; empty where that is not known.";
+        holder: String, "Command line of the process that had the lock then, cut; empty where that is not known.";
+    }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
     Fibers FiberRow "fibers" {

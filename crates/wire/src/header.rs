@@ -70,6 +70,8 @@ enums! {
         PROBE_HIT = 27,
         /// What a thread has read and written so far.
         THREAD_IO = 28,
+        /// A thread tried something in vain.
+        VAIN_TRY = 29,
         /// A file mapped into a process. This and all that follow are written by the collector's user side only.
         MAP = 32,
         /// A process's command line.

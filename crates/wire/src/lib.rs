@@ -28,6 +28,7 @@ mod sums;
 mod switch;
 mod thread;
 mod unwind;
+mod vain_try;
 
 pub use control::*;
 pub use declare::Char;
@@ -48,6 +49,7 @@ pub use sums::*;
 pub use switch::*;
 pub use thread::*;
 pub use unwind::*;
+pub use vain_try::*;
 
 use declare::{Constant, Enum, Record};
 
@@ -64,6 +66,7 @@ const CONSTANTS: &[&[Constant]] = &[
     event_count::CONSTANTS,
     open_requests::CONSTANTS,
     probe::CONSTANTS,
+    vain_try::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
@@ -102,6 +105,7 @@ const RECORDS: &[&[Record]] = &[
     java::RECORDS,
     unwind::RECORDS,
     event_count::RECORDS,
+    vain_try::RECORDS,
 ];
 
 /// All of it in C, to be included after vmlinux.h (u8 .. u64, s32).

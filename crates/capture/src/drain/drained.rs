@@ -5,11 +5,12 @@ use bytemuck::{bytes_of, pod_read_unaligned};
 use dwell_model::{Delay, Syscall};
 use dwell_store::raw::wire::{
     DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, StackHeader, SwitchRecord, THREAD_SEEDED,
-    ThreadExitRecord, ThreadLeftRecord, ThreadNewRecord, kind, object_kind, switch_flag,
+    ThreadExitRecord, ThreadLeftRecord, ThreadNewRecord, VainTryRecord, kind, object_kind, switch_flag,
 };
 use dwell_store::raw::{Record, c_string, prefix};
 
 use super::epoll_sets::EpollSets;
+use super::lock_holders::LockHolders;
 use super::mapping_scope::ScopeFilter;
 use super::proc_maps_poller::LookedUp;
 use super::process_events::News;
@@ -49,6 +50,7 @@ pub struct EventSink {
     pub programs: Vec<u32>,
     pub belongings: Belongings,
     pub epoll_sets: EpollSets,
+    pub lock_holders: LockHolders,
     pub fault_places: FaultPlaces,
     pub java_code: JavaCode,
     pub javascript: JavaScript,
@@ -82,6 +84,7 @@ impl EventSink {
             programs: Vec::new(),
             belongings: Belongings::default(),
             epoll_sets: EpollSets::default(),
+            lock_holders: LockHolders::new(own_only),
             fault_places: FaultPlaces::default(),
             java_code: JavaCode::default(),
             javascript: JavaScript::default(),
@@ -243,6 +246,10 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
                     drained.record(&header, bytes_of(&switch));
                 }
             }
+        }
+        kind::VAIN_TRY => {
+            let named = prefix::<VainTryRecord>(bytes).map(|tried| drained.lock_holders.named(tried));
+            drained.record(&header, named.as_ref().map_or(bytes, bytes_of));
         }
         kind::STACK => {
             let interprets = |of: &StackHeader| drained.java_code.has(of.tgid) || drained.javascript.has(of.tgid);

@@ -6,6 +6,7 @@ pub mod copies;
 pub mod drained;
 mod epoll_sets;
 pub mod follow;
+mod lock_holders;
 pub mod mapping_scope;
 pub mod proc_maps_poller;
 pub mod process_events;

@@ -31,6 +31,7 @@ const VIEWS: [&str; 20] = [
     "marker_values",
     "markers",
     "counters",
+    "vain_tries",
     "sockets",
     "socket_waits",
     "open_requests",

@@ -1,13 +1,15 @@
 //! Views of what threads did over time: intervals off the CPU, samples, delays, and what the program announced.
 
-use dwell_model::{CounterKind, Delay, MarkerScope, MarkerValueKind, ObjectType, Outcome, Reason, TaskKind, WakerKind};
+use dwell_model::{
+    CounterKind, Delay, MarkerScope, MarkerValueKind, ObjectType, Outcome, Reason, TaskKind, VainTry, WakerKind,
+};
 
 use super::program_views::{thread_columns, thread_joins};
 use super::view_def::{ViewColumn, ViewDef, column, quoted, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![switches(), waits(), samples(), delays(), tasks(), markers(), marker_values(), counters()]
+    vec![switches(), waits(), samples(), delays(), tasks(), markers(), marker_values(), counters(), vain_tries()]
 }
 
 /// Which stack an event has, where `stacks` is joined.
@@ -243,4 +245,18 @@ fn counters() -> ViewDef {
   {joins}"
     );
     ViewDef::new("counters", "One row per value that a counter took.", from, columns)
+}
+
+fn vain_tries() -> ViewDef {
+    let mut columns = vec![column("time_ns", "tries.time_ns", "When it failed.")];
+    columns.extend(thread_columns());
+    columns.extend([
+        column("kind", words!(VainTry, "tries.kind"), "What it tried: file-lock, connection."),
+        column("object", "tries.object", "The file's path, or the address."),
+        column("holder", "tries.holder", "Command line of the process that had the lock then, cut."),
+        column("thread_id", "tries.thread", "Row of the thread."),
+    ]);
+    let from = format!("raw.vain_tries as tries\n  {}", thread_joins("tries.thread"));
+    let doc = "One row per try that failed at once: to lock a file that another one has locked, or to connect.";
+    ViewDef::new("vain_tries", doc, from, columns)
 }

@@ -6,7 +6,7 @@ use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
     AcceptQueueRecord, DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader,
     MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL, ScriptFrame,
-    ScriptFunctionHeader, ScriptStackHeader, StackHeader, TCP_LISTEN, object_kind,
+    ScriptFunctionHeader, ScriptStackHeader, StackHeader, TCP_LISTEN, VainTryRecord, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -106,6 +106,8 @@ pub struct Meta {
     pub open_requests: Vec<OpenRequestsRecord>,
     /// How many connections waited to be accepted, in the order of the stream.
     pub accept_queues: Vec<AcceptQueueRecord>,
+    /// What threads tried in vain, in the order of the stream.
+    pub vain_tries: Vec<VainTryRecord>,
     /// What was seen of fibers, in the order of the stream.
     pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
@@ -180,8 +182,7 @@ impl Meta {
             Record::Object(record) => self.take_object(*record),
             Record::Map(header, path) => self.maps.push(RawMap { header, path: path.into() }),
             Record::Command(header, text) => {
-                let words: Vec<_> = text.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
-                self.commands.push((header.h.tid, header.h.time_ns, words.join(" ").trim_end().to_owned()));
+                self.commands.push((header.h.tid, header.h.time_ns, command_line(text)));
             }
             Record::Mark(header, text) => {
                 let name = self.itt.texts.intern(text);
@@ -201,6 +202,7 @@ impl Meta {
             Record::EventCounts(record) => self.event_counts.push(*record),
             Record::OpenRequests(record) => self.open_requests.push(record),
             Record::AcceptQueue(record) => self.accept_queues.push(*record),
+            Record::VainTry(record) => self.vain_tries.push(*record),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {
@@ -249,6 +251,12 @@ impl Meta {
             versions.sort_by_key(|version| version.h.time_ns);
         }
     }
+}
+
+/// The arguments, with spaces between.
+fn command_line(text: &[u8]) -> String {
+    let words: Vec<_> = text.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+    words.join(" ").trim_end().to_owned()
 }
 
 /// Adds what a set has at a later look: a client's connections come after the set.

@@ -20,6 +20,6 @@ mod table;
 
 pub use callers::StackFrames;
 pub use futile_wakeups::futile_wakeups;
-pub use names::socket_address;
+pub use names::{path as file_path, socket_address};
 pub use sources::ObjectSources;
 pub use table::{Resolved, data_addresses, resolve};

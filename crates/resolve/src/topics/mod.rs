@@ -8,3 +8,4 @@ pub mod event_counts;
 pub mod open_requests;
 pub mod sockets;
 pub mod system;
+pub mod vain_tries;

@@ -8,7 +8,7 @@ use super::wire::{
     ProbeHitRecord, RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader,
     ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
     TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadIoRecord, ThreadNameRecord,
-    ThreadNewRecord, WokenFutexRecord, kind,
+    ThreadNewRecord, VainTryRecord, WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -55,6 +55,7 @@ pub enum Record<'a> {
     EventCounts(Box<EventCountsRecord>),
     OpenRequests(OpenRequestsRecord),
     AcceptQueue(Box<AcceptQueueRecord>),
+    VainTry(Box<VainTryRecord>),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -140,10 +141,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::THREAD_EXIT => Record::ThreadExit(prefix(body)?),
         kind::THREAD_IO => Record::ThreadIo(prefix(body)?),
         kind::EXEC => Record::Exec(Box::new(prefix(body)?)),
-        kind::MAP => {
-            let map: MapHeader = prefix(body)?;
-            Record::Map(map, tail(body, size_of::<MapHeader>(), map.path_bytes)?)
-        }
+        kind::MAP => map(body)?,
         kind::COMMAND => text(body).map(|(header, text)| Record::Command(header, text))?,
         kind::MARK => text(body).map(|(header, text)| Record::Mark(header, text))?,
         kind::BELONGING => text(body).map(|(header, text)| Record::Belonging(header, text))?,
@@ -167,6 +165,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::EVENT_COUNTS => Record::EventCounts(Box::new(prefix(body)?)),
         kind::OPEN_REQUESTS => Record::OpenRequests(prefix(body)?),
         kind::ACCEPT_QUEUE => Record::AcceptQueue(Box::new(prefix(body)?)),
+        kind::VAIN_TRY => Record::VainTry(Box::new(prefix(body)?)),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {
@@ -184,6 +183,11 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::RESUME => Record::Resume(header),
         _ => Record::Unknown(header),
     })
+}
+
+fn map(body: &[u8]) -> Option<Record<'_>> {
+    let map: MapHeader = prefix(body)?;
+    Some(Record::Map(map, tail(body, size_of::<MapHeader>(), map.path_bytes)?))
 }
 
 fn text(body: &[u8]) -> Option<(TextHeader, &[u8])> {

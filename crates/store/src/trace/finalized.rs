@@ -19,7 +19,7 @@ use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
     AcceptQueues, EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes,
-    SampledSends, Samples, SendQueues, Stacks, Threads,
+    SampledSends, Samples, SendQueues, Stacks, Threads, VainTries,
 };
 
 /// Where the tables lie until all of them are written.
@@ -48,6 +48,7 @@ pub struct Trace {
     pub accept_queues: AcceptQueues,
     pub sampled_sends: SampledSends,
     pub send_queues: SendQueues,
+    pub vain_tries: VainTries,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -83,6 +84,7 @@ impl Trace {
             accept_queues: AcceptQueues::default(),
             sampled_sends: SampledSends::default(),
             send_queues: SendQueues::default(),
+            vain_tries: VainTries::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             beside_fibers: Vec::new(),
@@ -160,6 +162,7 @@ impl Trace {
         trace.accept_queues = tables.read()?;
         trace.sampled_sends = tables.read()?;
         trace.send_queues = tables.read()?;
+        trace.vain_tries = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -191,6 +194,7 @@ impl Trace {
         table::write(&partial, &self.accept_queues)?;
         table::write(&partial, &self.sampled_sends)?;
         table::write(&partial, &self.send_queues)?;
+        table::write(&partial, &self.vain_tries)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -238,6 +242,8 @@ impl Trace {
         rows.processes("accept_queues.owner", &self.accept_queues.owner)?;
         rows.processes("sampled_sends.process", &self.sampled_sends.process)?;
         rows.processes("send_queues.process", &self.send_queues.process)?;
+        all("vain_tries.thread", self.vain_tries.thread.iter().all(thread))?;
+        all("vain_tries.time_ns", self.vain_tries.time_ns.is_sorted())?;
         all("send_queues.time_ns", self.send_queues.time_ns.is_sorted())?;
         all("sampled_sends.time_ns", self.sampled_sends.time_ns.is_sorted())?;
         all("open_requests.time_ns", self.open_requests.time_ns.is_sorted())?;
