@@ -4,7 +4,7 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
-use crate::reports::{accept_words, outside_words, request_words};
+use crate::reports::{accept_words, outside_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
@@ -126,14 +126,15 @@ fn is_pause(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
 }
 
-/// What to do where names tell what a wait is for: a library's lock, a connection, a loop of events below it, a library's pause.
+/// What to do where names tell what a wait is for, or what was tried before it: a library's lock, a connection, a loop of events below it, a library's pause.
 fn by_names(
     fold: &Fold<'_>,
     explanation: &Explanation<'_, '_>,
     root: &RootCause,
     lock: Option<&str>,
 ) -> Option<Sentence> {
-    let advice = lock.and_then(library_lock).or_else(|| outside_words::held_back(fold, explanation, root));
+    let advice = vain_words::advice(fold, explanation, root).or_else(|| lock.and_then(library_lock));
+    let advice = advice.or_else(|| outside_words::held_back(fold, explanation, root));
     let advice = advice.or_else(|| outside_words::backlog_is_full(fold, explanation, root));
     if advice.is_some() || lock.is_some() {
         return advice;

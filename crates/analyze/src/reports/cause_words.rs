@@ -5,7 +5,7 @@ use dwell_store::EventKey;
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
-use crate::reports::{accept_words, request_words};
+use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
@@ -109,14 +109,17 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
 
 /// A cause with what else there is to say of it: who calls it, where most of it was, how often, and what others did meanwhile.
 fn with_more(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, cause: Prose) -> Prose {
+    let repeated = repeated(fold, explanation, root);
+    let tried = vain_words::cause(fold, explanation, root, repeated.is_none());
     cause
         .and(called_by(fold, root))
         .and(pieces(root))
         .and(inside(root))
         .and(in_kernel(root))
-        .and(repeated(fold, explanation, root))
+        .and(repeated)
         .and(one_after_another(fold, explanation, root))
         .and(slept_within(fold, explanation, root))
+        .and(tried)
         .and(root.meanwhile.as_ref().map(|others| others_meanwhile(explanation, others)))
 }
 

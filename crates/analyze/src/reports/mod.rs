@@ -39,6 +39,7 @@ mod through_fibers;
 mod timeline;
 mod transitions;
 mod trees;
+mod vain_words;
 mod waits;
 
 use dwell_store::Trace;

@@ -11,6 +11,12 @@ sentence_table! {
         "その {share} はカーネルの中で、{call} のためです。";
     CAUSE_REPEATED = "cause-repeated", "That is {count} sleeps of {each} each, on average.",
         "{count} 回のスリープで、平均 {each} です。";
+    CAUSE_VAIN_LOCK = "cause-vain-lock", "Right before {count} of these {all} waits[, {each} each on average,] it tried in vain to lock {object}.",
+        "この待機 {all} 回[ (平均 {each})] のうち {count} 回の直前に、{object} のロックを試みて失敗しています。";
+    CAUSE_VAIN_HOLDER = "cause-vain-holder", "Mostly {holder} had it.",
+        "保持していたのは主に {holder} です。";
+    CAUSE_VAIN_CONNECTION = "cause-vain-connection", "Right before {count} of these {all} waits[, {each} each on average,] its connection to {object} was refused.",
+        "この待機 {all} 回[ (平均 {each})] のうち {count} 回の直前に、{object} への接続が拒否されています。";
     CAUSE_INSIDE = "cause-inside", "{share} of it was in {function}.",
         "その {share} は {function} の中です。";
     CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",
@@ -164,6 +170,15 @@ sentence_table! {
     ADVICE_POLLED_LOCK = "advice-polled-lock",
         "It looks again and again whether a lock is free: what keeps it is whoever has that lock. Hold it for less, or wait for it in a way that wakes up.",
         "ロックが空いたかどうかを繰り返し確認しています。待たせているのはそのロックの保持者です。保持時間を短くするか、空いたときに起床する待ち方にしてください。";
+    ADVICE_VAIN_LOCK = "advice-vain-lock",
+        "It looks again and again whether {object} is free: what keeps it is whoever has locked that. Hold the lock for less (of a database: shorter transactions), or wait for it in a call that wakes up (flock without LOCK_NB, fcntl with F_SETLKW).",
+        "{object} が空いたかどうかを繰り返し確認しています。待たせているのはロックの保持者です。保持時間を短くするか (データベースならトランザクションを短く)、空いたときに起床する呼び出し (ノンブロッキングでないロック) で待ってください。";
+    ADVICE_VAIN_LOCK_HELD = "advice-vain-lock-held",
+        "It looks again and again whether {object} is free: what keeps it is {holder}. Have that hold the lock for less (of a database: shorter transactions), or wait for it in a call that wakes up (flock without LOCK_NB, fcntl with F_SETLKW).",
+        "{object} が空いたかどうかを繰り返し確認しています。待たせているのは {holder} です。その保持時間を短くするか (データベースならトランザクションを短く)、空いたときに起床する呼び出し (ノンブロッキングでないロック) で待ってください。";
+    ADVICE_VAIN_CONNECTION = "advice-vain-connection",
+        "Nobody listened at {object} when it tried: have that listen sooner, or start this one once it is ready. Waiting for less between the tries only notices sooner that it is there.",
+        "試みた時点で {object} で待ち受けるプログラムがありませんでした。待ち受けを早く始めさせるか、準備ができてからこちらを開始してください。試みの間隔を短くしても、準備できたことに早く気付くだけです。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_RETRY = "advice-retry",

@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 20] = [
+const VIEWS: [&str; 21] = [
     "stacks",
     "processes",
     "threads",

@@ -69,6 +69,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod vain_sleeps;
 mod wait_ends;
 mod wait_parts;
 mod wait_sums;
@@ -119,6 +120,7 @@ use self::standstill::{Standstill, standstill};
 pub use self::terms::{
     Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine,
 };
+pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::{Wait, WaitPart};
 use self::wait_sums::WaitSums;
 use self::waiters::Waiters;
