@@ -9,7 +9,7 @@ use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
-    in_turn, sleep_within, takes_requests, wait_place, waits_at,
+    in_turn, is_response, mostly_asked, sleep_within, takes_requests, wait_place, waits_at,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -113,6 +113,7 @@ fn with_more(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     let tried = vain_words::cause(fold, explanation, root, repeated.is_none());
     cause
         .and(called_by(fold, root))
+        .and(asked_address(fold, explanation, root))
         .and(pieces(root))
         .and(inside(root))
         .and(in_kernel(root))
@@ -231,6 +232,14 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
         callers => callers.join(", "),
     };
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
+}
+
+/// Whom a goroutine asks that waits for an answer: its runtime does not tell.
+fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let names = &explanation.names;
+    let waits = is_response(names.label(root.cause.label));
+    let endpoint = waits.then(|| mostly_asked(fold.trace, names, root.cause.role)).flatten()?;
+    Some(say!(CAUSE_ASKED_ADDRESS, endpoint = endpoint))
 }
 
 /// The largest of the functions that it ran in, where none stands out.

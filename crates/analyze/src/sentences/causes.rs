@@ -92,6 +92,7 @@ sentence_table! {
         "{count} 個のプロセスが順番に行っており、それぞれの寿命は平均 {each} です。";
     CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "{count} threads do that, one after another, each of which lives for {each} on average.",
         "{count} 個のスレッドが順番に行っており、それぞれの寿命は平均 {each} です。";
+    CAUSE_ASKED_ADDRESS = "cause-asked-address", "Nearly all that it asked was at {endpoint}.", "問い合わせのほとんどは {endpoint} に対するものでした。";
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
     END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}: its end waited for that.",
         "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。";

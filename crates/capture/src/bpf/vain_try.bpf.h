@@ -142,9 +142,8 @@ static __always_inline u32 locking_process(struct inode *inode, struct file_lock
 
 	if (!lists)
 		return 0;
-	head = (u64)lists + (of == FLOCK_LOCKS ?
-				     bpf_core_field_offset(struct file_lock_context___lists, flc_flock) :
-				     bpf_core_field_offset(struct file_lock_context___lists, flc_posix));
+	head = (u64)lists + (of == FLOCK_LOCKS ? bpf_core_field_offset(struct file_lock_context___lists, flc_flock)
+					       : bpf_core_field_offset(struct file_lock_context___lists, flc_posix));
 	look_at_lock(request, &asked);
 	node = (u64)BPF_CORE_READ((struct list_head___link *)head, next);
 	for (u32 i = 0; i < MOST_LOCKS && node && node != head; i++) {

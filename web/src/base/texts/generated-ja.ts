@@ -139,6 +139,7 @@ export const sentencesJa: Record<string, string> = {
   "cause-ran-always": "{who} は {elapsed} のうち {served} の間、{place} を実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。",
   "cause-processes-in-turn": "{count} 個のプロセスが順番に行っており、それぞれの寿命は平均 {each} です。",
   "cause-threads-in-turn": "{count} 個のスレッドが順番に行っており、それぞれの寿命は平均 {each} です。",
+  "cause-asked-address": "問い合わせのほとんどは {endpoint} に対するものでした。",
   "cause-pieces": "主な部分: {pieces}。",
   "end-ran": "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。",
   "end-slept": "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。",

@@ -105,7 +105,8 @@ pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::names::{Contention, Names, without_count};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
-    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, takes_requests, waiting_requests,
+    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, mostly_asked, takes_requests,
+    waiting_requests,
 };
 pub use self::places::{function_at, wait_place};
 use self::pollers::pollers;

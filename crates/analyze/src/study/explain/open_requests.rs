@@ -310,6 +310,27 @@ pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &s
     of_role.filter_map(fewer).max_by(|one, other| one.asked.total_cmp(&other.asked))
 }
 
+/// The address that nearly all requests of a role's processes wait for.
+pub fn mostly_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<String> {
+    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let table = &trace.open_requests;
+    let mut of_endpoint: BTreeMap<(&str, ProcessId), StepFunction> = BTreeMap::new();
+    for row in (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row]) {
+        if processes.contains(&table.process[row]) {
+            let open = of_endpoint.entry((&table.endpoint[row], table.process[row])).or_default();
+            open.0.push((table.time_ns[row], table.open[row]));
+        }
+    }
+    let whole = [(0, trace.elapsed_ns())];
+    let mut means: BTreeMap<&str, f64> = BTreeMap::new();
+    for ((endpoint, _), open) in &of_endpoint {
+        *means.entry(endpoint).or_default() += open.mean(&whole);
+    }
+    let all: f64 = means.values().sum();
+    let (endpoint, most) = means.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    (most > 0.0 && most >= NEARLY_ALL * all).then(|| endpoint.to_owned())
+}
+
 /// How many requests over TCP each process answered, as far as looks saw.
 pub fn answered_requests(trace: &Trace) -> HashMap<ProcessId, u64> {
     connections(trace).into_iter().map(|(process, of)| (process, of.exchanges.least())).collect()
