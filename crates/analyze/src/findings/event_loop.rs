@@ -16,6 +16,7 @@ use crate::question::windows::Part;
 use crate::sentences::say;
 use crate::stacks::call_stacks::FunctionId;
 use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns};
+use crate::study::explain::mostly_ran;
 
 /// Turns of an event loop that take long.
 pub const EVENT_LOOP_BLOCKED: FindingDef = FindingDef {
@@ -195,6 +196,7 @@ fn blocked(
     Some(Finding {
         subject: evidence.fold.trace.threads.name[thread].clone(),
         evidence: text.into(),
+        place: mostly_ran(evidence.fold, &long.places).map(|(place, _)| place),
         stack: handler.map_or(StackId::NONE, |handler| handler.heaviest.0),
         cost_ns: scaled(total_ns),
         during: Some(longest.during),

@@ -14,6 +14,8 @@ pub struct Finding {
     pub evidence: Prose,
     /// Where in the program: the stack with the most of it.
     pub stack: StackId,
+    /// The same in words, where that is not the innermost function of the program on this stack.
+    pub place: Option<String>,
     /// Estimate of what it costs, ns: of the threads' time that it wastes.
     pub cost_ns: u64,
     /// When, where it is a stretch of time: ns since the start.
@@ -30,6 +32,7 @@ impl Default for Finding {
             subject: String::new(),
             evidence: Prose::default(),
             stack: StackId::NONE,
+            place: None,
             cost_ns: 0,
             during: None,
             claims: Vec::new(),

@@ -200,7 +200,7 @@ pub fn view(fold: &Fold<'_>, findings: Vec<(&'static FindingDef, Finding)>) -> V
             Value::Text(finding.subject),
             Value::Ns(finding.cost_ns),
             Value::Prose(finding.evidence),
-            fold.stacks.place(finding.stack).map_or(Value::None, Value::Text),
+            finding.place.or_else(|| fold.stacks.place(finding.stack)).map_or(Value::None, Value::Text),
             Value::Text(def.advice.into()),
             Value::Text(def.id.into()),
             Value::Text(def.help.into()),

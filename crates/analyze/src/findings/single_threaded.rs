@@ -9,11 +9,12 @@ use crate::engine::columns::Columns;
 use crate::engine::fold::Fold;
 use crate::engine::target::target_concurrency;
 use crate::findings::claim::{Claim, of_thread};
-use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::sentences::say;
+use crate::study::explain::{function_at, mostly_ran};
 
 /// One thread works for a long time.
 pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
@@ -55,7 +56,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     if evidence.share(length) < PHASE_SHARE {
         return Vec::new();
     }
-    let Some((thread, ran_ns, stack)) = worker(evidence, from, to) else { return Vec::new() };
+    let Some((thread, ran_ns, (place, stack))) = worker(evidence, from, to) else { return Vec::new() };
     let name = &fold.trace.threads.name[thread];
     let text = say!(
         SINGLE_THREADED_PHASE,
@@ -63,25 +64,20 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         to = Word::Ns(to),
         share = Word::part(length, evidence.elapsed_ns),
         thread = name.clone(),
-        place = fold.stacks.place(stack),
+        place = place.clone(),
         target = target,
     );
-    let subject = stack_subject(evidence, stack).unwrap_or_else(|| name.clone());
+    let subject = place.as_deref().map_or(name.as_str(), function_at).to_owned();
     vec![Finding {
         subject,
         evidence: text.into(),
         stack,
+        place,
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
         claims: vec![Claim::at_least("threads", &of_thread(fold, thread, (from, to)), "running_ns", ran_ns)],
         ..Finding::default()
     }]
-}
-
-fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> {
-    let stacks = &evidence.fold.stacks;
-    let own = stacks.own(stack);
-    own.is_some().then(|| stacks.function_name(stacks.function(own)).to_owned())
 }
 
 /// The longest stretch of bins in which one thread had work.
@@ -112,8 +108,11 @@ fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
     (!best.is_empty()).then(|| (columns.edge(best.start), columns.edge(best.end)))
 }
 
+/// The function in which a thread ran mostly, with its line, and a stack there.
+type Place = (Option<String>, StackId);
+
 /// The thread that did nearly all of the phase's work, how long it ran, ns, and where.
-fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64, StackId)> {
+fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64, Place)> {
     let asked = evidence.fold.query;
     let query = Query { range: Some((from, to)), filters: Vec::new(), exclude: Vec::new(), ..asked.clone() };
     let phase = Fold::new(evidence.fold.trace, &query).ok()?;
@@ -136,7 +135,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
     let (mut waited, mut idle) = (0, 0);
     for (_, site, weights) in phase.selected_if(|site| site.key.thread.get() == Some(thread)) {
         if site.key.stack.is_some() {
-            *places.entry(phase.stacks.own(site.key.stack)).or_default() += weights.cpu_ns();
+            *places.entry(site.key.stack).or_default() += weights.cpu_ns();
         }
         waited += weights.wait_ns();
         idle += total(&weights.idle);
@@ -145,8 +144,9 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
     if idle > 0 && 2 * idle >= waited {
         return None;
     }
-    let place = heaviest(&places);
-    (!is_start_up(&phase, place)).then_some((thread, ran, place))
+    let (place, stack) = mostly_ran(&phase, &places).unzip();
+    let stack = stack.unwrap_or(StackId::NONE);
+    (!is_start_up(&phase, stack)).then_some((thread, ran, (place, stack)))
 }
 
 /// Whether a program is being loaded there.

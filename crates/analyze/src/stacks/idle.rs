@@ -263,6 +263,7 @@ const PATTERNS: &[Pattern] = &[
             "ServiceThread::*",
             "SignalHandler*",
             "os::signal_wait*",
+            "JVM_WaitForReferencePendingList",
         ],
     },
     // Java's own pools, timers and queues: the wait is many functions below.

@@ -8,7 +8,7 @@ use dwell_view::Value;
 use super::{column, of};
 use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::{CELL, trace};
+use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// A trace in which functions have other names, and waits for the object `n` are over a connection and ended by `waker`.
 fn with(picture: &str, names: &[(&str, &str)], waker: Option<WakerKind>) -> Trace {
@@ -117,4 +117,32 @@ fn requests_that_wait_for_their_turns_within_a_program_are_told() {
         told(4)
     );
     assert!(!told(1).contains("requests wait at once"), "{}", told(1));
+}
+
+#[test]
+fn the_address_that_a_goroutines_program_asks_is_told() {
+    let told = |addresses: &[(&str, u32)]| {
+        let mut trace = with(&format!("a: {}", "#nn".repeat(25)), &[], Some(WakerKind::Answer));
+        trace.objects.name.iter_mut().for_each(|name| *name = "Response in net/http.(*persistConn).roundTrip".into());
+        trace.off_cpu.syscall.fill(-1);
+        for (endpoint, open) in addresses {
+            for look in 0..75 {
+                trace.open_requests.push(OpenRequestRow {
+                    time_ns: look * CELL,
+                    process: ProcessId::new(0),
+                    is_incoming: false,
+                    endpoint: (*endpoint).into(),
+                    connections: 8,
+                    open: *open,
+                    requests: 1,
+                    answers: 1,
+                });
+            }
+        }
+        trace.tables_changed();
+        text(&of(Report::Explain, &trace, &Query::default()))
+    };
+    let one = told(&[("TCP 10.0.0.2:80", 9), ("TCP 10.0.0.3:80", 1)]);
+    assert!(one.contains("Nearly all that it asked was at TCP 10.0.0.2:80"), "{one}");
+    assert!(!told(&[("TCP 10.0.0.2:80", 2), ("TCP 10.0.0.3:80", 1)]).contains("Nearly all"));
 }

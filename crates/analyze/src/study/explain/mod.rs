@@ -43,6 +43,7 @@ mod key_facts;
 mod library_waits;
 mod many_files;
 mod meanwhile;
+mod mostly_ran;
 mod names;
 mod object_titles;
 mod one_wait;
@@ -102,6 +103,7 @@ pub use self::library_waits::{LibraryWait, library_wait};
 use self::many_files::many_files_as_one;
 use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
+pub use self::mostly_ran::mostly_ran;
 pub use self::names::{Contention, Names, without_count};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
