@@ -111,6 +111,9 @@ fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")
 }
 
+/// How functions are called in which a worker thread of Node begins (src/node_worker.cc).
+const NODE_WORKER: &str = "node::worker::Worker::";
+
 /// The longest of a loop's long turns.
 struct Longest {
     ns: u64,
@@ -162,7 +165,9 @@ fn blocked(
     thread: usize,
 ) -> Option<Finding> {
     let turns = reader.turns(thread, parts);
-    if turns.polls < LEAST_POLLS {
+    // A worker thread is there to be busy: its loop serves whoever gave it the work.
+    let is_worker = |function: &FunctionId| evidence.fold.stacks.function_name(*function).starts_with(NODE_WORKER);
+    if turns.polls < LEAST_POLLS || reader.path.iter().any(is_worker) {
         return None;
     }
     let least = beyond_chance(&turns).unwrap_or(usize::MAX);

@@ -118,6 +118,10 @@ const FUTILE_NS: u64 = 200_000;
 const ROWS_BETWEEN: usize = 4;
 /// Herds from which it is a habit.
 const HERDS: usize = 5;
+/// Calls that wake one thread each, however soon one follows another.
+const WAKES_ONE: &str = "pthread_cond_signal";
+/// Part of the elapsed time that threads must have lost by it.
+const LOST_SHARE: f64 = 0.002;
 /// Part of the wake-ups that must have been for nothing.
 const FUTILE_SHARE: f64 = 0.5;
 
@@ -172,13 +176,14 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
             is_next && same && woken.insert(other.thread())
         };
         let size = rest.iter().take_while(|wakeup| together(wakeup)).count().max(1);
-        if size >= HERD {
+        let wakes_one = || evidence.fold.stacks.whole_names(key.waker_stack()).any(|name| name == WAKES_ONE);
+        if size >= HERD && !wakes_one() {
             count_herd(evidence, &rest[..size], &mut herds);
         }
         rest = &rest[size..];
     }
     let futile = herds.futile as f64 >= FUTILE_SHARE * herds.woken as f64;
-    if herds.herds < HERDS || !futile {
+    if herds.herds < HERDS || !futile || evidence.share(herds.wasted_ns) < LOST_SHARE {
         return None;
     }
     let name = evidence.fold.object_name(object);

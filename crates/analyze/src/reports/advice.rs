@@ -187,10 +187,10 @@ fn ran(fold: &Fold<'_>, root: &RootCause) -> Sentence {
     }
 }
 
-/// Whether the program has as many threads at work as it may use CPUs: more of them do nothing sooner.
+/// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.
 fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
     let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
-    ConcurrencyStats::average(&fold.levels.histogram_cpu) >= ALL_CPUS * cpus
+    ConcurrencyStats::average(&fold.levels.histogram_concurrency) >= ALL_CPUS * cpus
 }
 
 /// What to do about what the kind of a cause tells alone.

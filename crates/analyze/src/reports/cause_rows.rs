@@ -18,9 +18,14 @@ use crate::study::explain::{
 const END_SHARE: f64 = 0.1;
 /// What delays others for this part of a sleep that only the program's end waited for is told before that.
 const DELAYS_MEANWHILE: f64 = 0.3;
+/// The same part of a sleep that takes this part of the way to the end: that is how long the program was to run.
+const WHOLE: f64 = 0.9;
+const DELAYS_BESIDE_WHOLE: f64 = 0.05;
 /// Stays in run queues, and threads that wait for one another for a moment, as a loop and its workers do, must have delayed somebody for so
 /// many times longer than other causes.
 const COMMON_FACTOR: u64 = 5;
+/// Other programs matter where any thread was ready for this part of the time: those that have little to do meet others now and then.
+const QUEUED_SHARE: f64 = 0.05;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
@@ -150,6 +155,7 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
     let part = |cause: QueueCause| {
         let ns = match cause.reason {
             QueueReason::Quota => queue.quota_ns,
+            QueueReason::OtherPrograms if (queue.wall_ns as f64) < QUEUED_SHARE * explanation.elapsed_ns as f64 => 0,
             QueueReason::OtherPrograms => queue.others_ns,
             _ if queue.own_ns < least_ns => 0,
             _ => queue.own_ns,
@@ -173,9 +179,9 @@ impl CauseRow<'_> {
         // What others did meanwhile comes first where it is a cause of its own.
         let behind = match self {
             CauseRow::Wait(root) if root.cause.kind == CauseKind::AcceptQueue => kept_from_accepting(explanation, root),
-            CauseRow::Wait(root) => {
-                cause_meanwhile(explanation, root).map(|other| other.wait_ns).or_else(|| beside_the_end(root, delays))
-            }
+            CauseRow::Wait(root) => cause_meanwhile(explanation, root)
+                .map(|other| other.wait_ns)
+                .or_else(|| beside_the_end(explanation, root, delays)),
             CauseRow::Queue(_) => None,
         };
         Reverse((is_deadlock, ns.min(behind.map_or(u64::MAX, |ns| ns.saturating_sub(1)))))
@@ -333,9 +339,11 @@ fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelI
 
 /// Of what delayed others for so much of the time that a program's end waited for a sleep, as `(delay, ns)`: how much explains most. That
 /// sleep may be how long the program was to run.
-fn beside_the_end(root: &RootCause, delays: &[(u64, u64)]) -> Option<u64> {
+fn beside_the_end(explanation: &Explanation<'_, '_>, root: &RootCause, delays: &[(u64, u64)]) -> Option<u64> {
     let is_sleep = matches!(root.cause.kind, CauseKind::Slept | CauseKind::TimedOut) && !root.is_awaited;
-    let is_much = |(delay, _): &&(u64, u64)| *delay as f64 >= DELAYS_MEANWHILE * root.path_ns as f64;
+    let is_whole = root.path_ns as f64 >= WHOLE * explanation.path_ns as f64;
+    let share = if is_whole { DELAYS_BESIDE_WHOLE } else { DELAYS_MEANWHILE };
+    let is_much = |(delay, _): &&(u64, u64)| *delay as f64 >= share * root.path_ns as f64;
     let beside = || delays.iter().filter(is_much).map(|(_, ns)| *ns).max();
     (is_sleep && root.is_of_the_end() && !root.is_for_outside()).then(beside)?
 }

@@ -1,7 +1,7 @@
 //! Sleeps between tries in vain: a thread asks for a file's lock that another one has, or connects to where nobody listens, and sleeps
 //! before it asks again. Names of functions do not tell that; the tries do, of which the trace has a row each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ObjectType, Outcome, ThreadId, VainTry};
 use dwell_store::{EventKey, Table, Trace};
@@ -65,9 +65,10 @@ fn sleeps_after_tries(
 ) -> Option<VainSleeps> {
     let (events, table) = (trace.events(), &trace.vain_tries);
     let (mut tried, mut sleeps, mut all_ns): (BTreeMap<(u8, &str), Tried<'_>>, u64, u64) = (BTreeMap::new(), 0, 0);
+    let mut of_thread: HashMap<ThreadId, Vec<usize>> = HashMap::new();
+    (0..table.len()).for_each(|row| of_thread.entry(table.thread[row]).or_default().push(row));
     for thread in threads {
-        let id = ThreadId::new(thread);
-        let tries: Vec<usize> = (0..table.len()).filter(|row| table.thread[*row] == id).collect();
+        let tries = of_thread.get(&ThreadId::new(thread)).map_or(&[][..], Vec::as_slice);
         let mut slept_ns = 0;
         for row in events.off_cpu.of(thread) {
             let (start_ns, wait_ns) = (events.off_cpu.start_ns(row), events.off_cpu.wait_ns(row));
