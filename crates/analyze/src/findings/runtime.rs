@@ -32,6 +32,8 @@ pub const SPINNING: FindingDef = FindingDef {
 
 /// Part of the CPU time from which it matters.
 const SPIN_SHARE: f64 = 0.1;
+/// Part of the CPU time in which more threads are ready than CPUs, if those that spin keep others from them.
+const CROWDED_SHARE: f64 = 0.3;
 
 pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let spin_ns = evidence.whole.spin_ns();
@@ -39,7 +41,14 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         return Vec::new();
     }
     let shown = Claim::is("summary", evidence.fold.query, "spin_ns", spin_ns);
-    vec![without_work(evidence, (spin_ns, shown), &def::SPINNING, Weights::spin_ns)]
+    let mut finding = without_work(evidence, (spin_ns, shown), &def::SPINNING, Weights::spin_ns);
+    // Who spins has a CPU that others are ready for.
+    let (cpu_ns, levels) = (evidence.whole.cpu_ns(), &evidence.fold.levels);
+    if levels.oversubscribed_ns as f64 >= CROWDED_SHARE * cpu_ns as f64 {
+        let queued_ns = total(&evidence.whole.runnable) as f64 * spin_ns as f64 / cpu_ns.max(1) as f64;
+        finding.cost_ns = finding.cost_ns.saturating_add(queued_ns as u64);
+    }
+    vec![finding]
 }
 
 /// CPU time that goes into taking locks.

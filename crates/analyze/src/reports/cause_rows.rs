@@ -73,8 +73,9 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
-    // That a thread ran all the time is told where nobody is known to have waited for anything.
-    if roots.iter().any(|root| !explanation.runs_always(root)) {
+    // That a thread ran all the time is told where nobody is known to have waited for anything, but perhaps to be accepted by it.
+    let tells_more = |root: &&RootCause| !explanation.runs_always(root) && root.cause.kind != CauseKind::AcceptQueue;
+    if roots.iter().any(tells_more) {
         roots.retain(|root| !explanation.runs_always(root));
     }
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();

@@ -13,6 +13,7 @@ use crate::reports::advice::advice;
 use crate::reports::cause_rows::{CauseRow, QueueRow, cause_rows, delay_ns, ordered, with_reasons};
 use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
+use crate::reports::open_requests::wait_unexplained;
 use crate::reports::queue_causes::QueueReason;
 use crate::sentences::say;
 use crate::study::explain::{
@@ -182,7 +183,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
     }
-    let not_held_up = told.is_empty().then(|| {
+    let are_kept = wait_unexplained(fold, &explanation);
+    let not_held_up = (told.is_empty() && !are_kept).then(|| {
         say!(
             NOT_HELD_UP,
             demand = Word::Ns(explanation.demand_ns),

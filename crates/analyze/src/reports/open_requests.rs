@@ -101,7 +101,7 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
     let is_told = move |(each_ns, it): &(u64, Requests<'_>)| {
         explanation.keeps_requests() || *each_ns <= MOST_NS || it.open >= SEVERAL
     };
-    let is_unexplained = explanation.demand_ns < explanation.elapsed_ns / HELD_UP_PART;
+    let is_unexplained = is_unexplained(explanation);
     let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
         if !explanation.keeps_requests() && each_ns > MOST_NS && is_unexplained {
             return say!(
@@ -122,6 +122,19 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
         )
     };
     servers.filter(is_told).take(SERVERS).map(sentence).collect()
+}
+
+/// Whether requests wait that no thread is seen to keep: then it is not said that nobody was held up.
+pub fn wait_unexplained(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> bool {
+    let is_long = |it: &Requests<'_>| it.each_ns.is_some_and(|ns| (MOST_NS..=LONG_POLL_NS).contains(&ns));
+    let waits =
+        |it: Requests<'_>| it.is_incoming && it.requests >= ENOUGH_REQUESTS && is_long(&it) && it.open >= SEVERAL;
+    is_unexplained(explanation) && !explanation.keeps_requests() && requests(fold).into_iter().any(waits)
+}
+
+/// Whether threads wait for others for so little that this keeps no requests.
+fn is_unexplained(explanation: &Explanation<'_, '_>) -> bool {
+    explanation.demand_ns < explanation.elapsed_ns / HELD_UP_PART
 }
 
 fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {

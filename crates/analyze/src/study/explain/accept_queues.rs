@@ -10,6 +10,7 @@ use crate::engine::fold::Fold;
 use crate::question::windows::Windows;
 use crate::stacks::object::object_type;
 use crate::study::accept_queues as looks;
+use crate::study::explain::mostly_ran::mostly_ran;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::{RootCause, in_order};
 use crate::study::explain::terms::{
@@ -87,7 +88,7 @@ pub fn add_accept_queues(
         return HashMap::new();
     }
     let (mut roots, mut queues) = (std::mem::take(causes), HashMap::new());
-    for (root, connections) in waiting_connections(fold.trace, names, windows) {
+    for (root, connections) in waiting_connections(fold, names, windows) {
         queues.insert(root.cause, connections);
         roots.push(root);
     }
@@ -97,10 +98,11 @@ pub fn add_accept_queues(
 
 /// Each program of which connections waited to be accepted for much of the time, with its cause.
 fn waiting_connections(
-    trace: &Trace,
+    fold: &Fold<'_>,
     names: &mut Names<'_, '_>,
     windows: &Windows,
 ) -> Vec<(RootCause, WaitingConnections)> {
+    let trace = fold.trace;
     let mut programs: BTreeMap<&str, Vec<(&str, looks::AcceptQueue)>> = BTreeMap::new();
     for ((owner, endpoint), queue) in looks::accept_queues(trace) {
         if waits_often(&queue, windows) {
@@ -108,7 +110,7 @@ fn waiting_connections(
             programs.entry(name).or_default().push((endpoint, queue));
         }
     }
-    programs.into_values().map(|queues| of_program(trace, names, windows, &queues)).collect()
+    programs.into_values().map(|queues| of_program(fold, names, windows, &queues)).collect()
 }
 
 /// Whether connections waited in a queue for much of the time, and for long.
@@ -130,7 +132,7 @@ fn waiting_spans(waiting: &StepFunction, windows: &Windows) -> Vec<(u64, u64)> {
 }
 
 fn of_program(
-    trace: &Trace,
+    fold: &Fold<'_>,
     names: &mut Names<'_, '_>,
     windows: &Windows,
     queues: &[(&str, looks::AcceptQueue)],
@@ -144,8 +146,8 @@ fn of_program(
     let endpoints: BTreeSet<&str> = queues.iter().map(|(endpoint, _)| *endpoint).collect();
     let ages = queues.iter().flat_map(|(_, queue)| &queue.oldest).filter(|(time, _)| windows.contains(*time));
     let processes: BTreeSet<ProcessId> = queues.iter().flat_map(|(_, queue)| &queue.processes).copied().collect();
-    let doings = doings(trace, names, (&processes, &endpoints), &spans);
-    let (acceptors, doing) = acceptors(trace, names, &endpoints, &doings);
+    let doings = doings(fold.trace, names, (&processes, &endpoints), &spans);
+    let (acceptors, doing) = acceptors(fold, names, &endpoints, &doings);
     let connections = WaitingConnections {
         endpoint: endpoint.to_owned(),
         others: endpoints.len() - 1,
@@ -290,7 +292,7 @@ fn doings_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(
 
 /// What takes most of the threads' time; a worker that is parked without work does not keep anybody, if others do something else.
 fn acceptors(
-    trace: &Trace,
+    fold: &Fold<'_>,
     names: &Names<'_, '_>,
     endpoints: &BTreeSet<&str>,
     doings: &[ThreadDoings],
@@ -301,7 +303,7 @@ fn acceptors(
     }
     let is_parked = |label: LabelId| {
         let object = names.objects(label).first().copied();
-        object.is_some_and(|object: ObjectId| parks_threads(object_type(trace, object)))
+        object.is_some_and(|object: ObjectId| parks_threads(object_type(fold.trace, object)))
     };
     let most = sums.into_iter().max_by_key(|((_, label), ns)| (!is_parked(*label), *ns));
     let ((role, label), _) = most.unwrap_or(((NOTHING, NOTHING), 0));
@@ -314,7 +316,9 @@ fn acceptors(
     for ((_, stack), ns) in of_role().flat_map(|thread| &thread.of_stack).filter(|((of, _), _)| *of == label) {
         *of_stack.entry(*stack).or_default() += ns;
     }
-    let stack = of_stack.into_iter().max_by_key(|(_, ns)| *ns).map_or(StackId::NONE, |(stack, _)| stack);
+    let most = || of_stack.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack);
+    let stack = if label == NOTHING { mostly_ran(fold, &of_stack).map(|(_, stack)| stack) } else { None };
+    let stack = stack.unwrap_or_else(most);
     let text = names.label(label);
     let did = match label {
         _ if share < MOSTLY => AcceptorState::Mixed,
