@@ -30,16 +30,16 @@ sentence_table! {
     CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_LIMITED = "cause-requests-limited",
-        "{asked} requests to {who} waited at once on average, about {each} each, but {who} asked {endpoint}[ and {others} more] over no more than {connections} connections: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, but {who} asked {endpoint}[ and {others} more] over no more than {connections} connections: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていましたが、{who} が {endpoint} [ほか {others} か所] に問い合わせた接続は {connections} 本までです。{who} が {place} で待つ間、残りの要求はその中で待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_OVER_ONE = "cause-requests-over-one",
-        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place} for answers of {endpoint}, all over one connection: explains {wait} of waits, in {wall} of time.",
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}, all over one connection: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、1 本の接続を通して {endpoint} の応答を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_FOR_OTHER = "cause-requests-for-other",
-        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place} for answers of {endpoint}[ and {others} more], {mean} at once on average: explains {wait} of waits, in {wall} of time.",
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}[ and {others} more], {mean} at once on average: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で {endpoint} [ほか {others} か所] の応答 (同時に平均 {mean} 件) を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_REQUESTS_FOR_TIMER = "cause-requests-for-timer",
-        "{asked} requests to {who} waited at once on average, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
         "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ACCEPT_QUEUE = "cause-accept-queue",
         "{waiting} connections to {who} ({endpoint}[ and {others} more]) waited at once to be accepted, on average in {wall} of time, {most} at most ({limit} may)[; one waited for {longest} or longer].",

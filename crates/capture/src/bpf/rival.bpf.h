@@ -22,7 +22,7 @@ struct {
 } rivals SEC(".maps");
 
 /* What other programs ran on a CPU since a profiled thread ran there. */
-#define SLICES 128    /* a power of two: half a second of programs that take turns every 4 ms */
+#define SLICES 64     /* a power of two: a quarter of a second of programs that take turns every 4 ms */
 #define SHORT  100000 /* ns; what is shorter is left out, so that switches of others cost nearly nothing */
 
 struct slices {

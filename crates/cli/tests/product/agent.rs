@@ -92,9 +92,8 @@ fn rows_have_every_wait() -> Result<()> {
     let agent = agent(&store, "1s")?;
     wait_for("a row", || files(&store).iter().any(|file| is_whole(file)).then_some(()))?;
     let recorded = Recording::of(&[], &[&sample("convoy")?])?;
-    sleep(Duration::from_secs(1));
-    let while_it_runs = rows(&store)?;
-    ensure!(while_it_runs.iter().any(|row| row.text("process") == "convoy"), "no file has convoy while the agent runs");
+    let has_convoy = |rows: Vec<_>| rows.iter().any(|row: &FleetRow| row.text("process") == "convoy");
+    wait_for("a row of convoy while the agent runs", || rows(&store).is_ok_and(has_convoy).then_some(()))?;
     let _late = Running::start(std::process::Command::new("sleep").arg("60"))?;
     sleep(Duration::from_millis(200));
     agent.signal(Signal::TERM)?;
@@ -117,7 +116,8 @@ fn rows_have_every_wait() -> Result<()> {
     for row in &rows {
         ensure!(row.text("host") == "web-1" && !row.service.is_empty(), "{}", row.text("host"));
         let (length_ns, t) = (row.number("length_ns"), row.number("t"));
-        ensure!(length_ns > 0.0 && length_ns < 1.5e9, "a row of {length_ns} ns");
+        // Beside a collection that begins, a row may end at a later second.
+        ensure!(length_ns > 0.0 && length_ns < 4.5e9, "a row of {length_ns} ns");
         ensure!(t > 1.7e18 && row.number("longest_ns") >= 0.0, "a row at {t}");
         ensure!(row.text("kind") != "lost", "{} waits are lost", row.number("waits"));
     }

@@ -48,11 +48,11 @@ fn taken() -> Result<()> {
     let manifest = fs::read_to_string(recording.path().join("manifest.json"))?;
     let taken =
         cause(&recording, "cpus-taken")?.with_context(|| format!("no cause cpus-taken: {summary} {manifest}"))?;
-    let (elapsed, cpu) = (number(&summary, "elapsed_ns")?, number(&summary, "cpu_ns")?);
+    let (elapsed, queued) = (number(&summary, "elapsed_ns")?, number(&summary, "preemption_ns")?);
     let denied = number(&taken, "wait_ns")?;
     ensure!(denied >= 0.1 * elapsed, "{denied} ns of {elapsed}");
-    // On one CPU: what is denied is never more than all but what ran.
-    ensure!(denied <= elapsed - cpu, "{denied} ns of {elapsed}, {cpu} ran");
+    // Several threads may be ready at once behind one program.
+    ensure!(denied <= queued, "{denied} ns, though threads were ready for {queued} only");
     ensure!(text(&taken, "text").contains("sh "), "it does not name the loops: {taken}");
     Ok(())
 }

@@ -61,8 +61,7 @@ pub const NAMELESS: [&str; 2] = ["]func@0x", "]+0x"];
 /// What functions of JavaScript are called that have no name.
 const NO_NAME: &str = "(anonymous)";
 /// Names of sources that stand for their folder.
-const OF_FOLDERS: &[&str] =
-    &["__init__.py", "__main__.py", "index.js", "index.mjs", "index.cjs", "index.ts", "mod.rs", "lib.rs"];
+const OF_FOLDERS: &[&str] = &["__init__.py", "__main__.py", "index.js", "index.mjs", "index.cjs", "index.ts", "mod.rs"];
 /// Functions of a path that are kept, the outermost and the innermost ones.
 const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
