@@ -84,12 +84,15 @@ pub struct LossTime {
     pub end_ns: u64,
 }
 
+/// How Dwell's own process is told among [`Rival`]s, whatever its file is called.
+pub const OWN_PROGRAM: &str = "dwell";
+
 /// Other programs that ran while threads of this one were ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rival {
     /// The name of its processes.
     pub name: String,
-    /// How long they ran on CPUs that such threads then got, ns; at most the last 16 turns of each time, those of 0.1 ms and more.
+    /// How long they ran on CPUs that such threads then got, ns; at most the last 64 turns of each time, those of 0.1 ms and more.
     pub ns: u64,
 }
 

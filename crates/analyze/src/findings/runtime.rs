@@ -42,11 +42,10 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     }
     let shown = Claim::is("summary", evidence.fold.query, "spin_ns", spin_ns);
     let mut finding = without_work(evidence, (spin_ns, shown), &def::SPINNING, Weights::spin_ns);
-    // Who spins has a CPU that others are ready for.
-    let (cpu_ns, levels) = (evidence.whole.cpu_ns(), &evidence.fold.levels);
-    if levels.oversubscribed_ns as f64 >= CROWDED_SHARE * cpu_ns as f64 {
-        let queued_ns = total(&evidence.whole.runnable) as f64 * spin_ns as f64 / cpu_ns.max(1) as f64;
-        finding.cost_ns = finding.cost_ns.saturating_add(queued_ns as u64);
+    // Where more threads are ready than CPUs, each that spins keeps one from a CPU meanwhile.
+    let crowded = evidence.fold.levels.oversubscribed_ns as f64 / evidence.whole.cpu_ns().max(1) as f64;
+    if crowded >= CROWDED_SHARE {
+        finding.cost_ns = finding.cost_ns.saturating_add((spin_ns as f64 * crowded.min(1.0)) as u64);
     }
     vec![finding]
 }

@@ -10,7 +10,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
 use crate::sentences::say;
-use crate::study::intervals::union_ns;
+use crate::study::lives::Lives;
 
 /// One child computes, and the next one is started when it has ended.
 pub const SERIAL_CHILDREN: FindingDef = FindingDef {
@@ -31,8 +31,8 @@ const CHILDREN: usize = 4;
 const LEAST_LIFE_NS: u64 = 20_000_000;
 /// Part of the time in which one of them lives.
 const ELAPSED_SHARE: f64 = 0.5;
-/// Their lives are so many times longer at most than the time in which any lives: else they run beside each other.
-const OVERLAP: f64 = 1.1;
+/// How many of them are there at once on average, at most: else they run beside each other.
+const MOST_AT_ONCE: f64 = 1.1;
 /// CPUs that they keep busy, with all that they start, at least: else they wait for something, which is told as such.
 const LEAST_CPUS: f64 = 0.4;
 /// The same at most, of those that the program may use.
@@ -83,14 +83,11 @@ fn families<'t>(evidence: &Evidence<'_, 't>) -> Vec<Family<'t>> {
 
 fn finding(evidence: &Evidence<'_, '_>, family: &Family<'_>, cpu_ns: &CpuOfTrees<'_>) -> Option<Finding> {
     let fold = evidence.fold;
-    let lives: Vec<(u64, u64)> = family.lives.iter().copied().filter(|(from, to)| from < to).collect();
-    let lived_ns: u64 = lives.iter().map(|(from, to)| to - from).sum();
-    let any_lived_ns = union_ns(lives);
-    let cpus = cpu_ns.of(&family.children) as f64 / any_lived_ns.max(1) as f64;
+    let lives = Lives::of(family.lives.clone());
+    let cpus = cpu_ns.of(&family.children) as f64 / lives.any_ns.max(1) as f64;
     let target = target_concurrency(fold.trace, fold.query);
-    let is_serial = lived_ns as f64 <= OVERLAP * any_lived_ns as f64;
     let leaves_cpus = (LEAST_CPUS..=MOST_CPUS * f64::from(target)).contains(&cpus);
-    if !is_serial || !leaves_cpus || evidence.share(any_lived_ns) < ELAPSED_SHARE {
+    if lives.at_once() > MOST_AT_ONCE || !leaves_cpus || evidence.share(lives.any_ns) < ELAPSED_SHARE {
         return None;
     }
     let count = family.children.len();
@@ -100,9 +97,9 @@ fn finding(evidence: &Evidence<'_, '_>, family: &Family<'_>, cpu_ns: &CpuOfTrees
         parent = parent.clone(),
         children = count,
         name = family.name,
-        each = Word::Ns(lived_ns / count as u64),
-        lived = Word::Ns(any_lived_ns),
-        share = Word::part(any_lived_ns, evidence.elapsed_ns),
+        each = Word::Ns(lives.all_ns / count as u64),
+        lived = Word::Ns(lives.any_ns),
+        share = Word::part(lives.any_ns, evidence.elapsed_ns),
         cpus = Word::Real(cpus, 1),
         target = u64::from(target),
     );
@@ -110,7 +107,7 @@ fn finding(evidence: &Evidence<'_, '_>, family: &Family<'_>, cpu_ns: &CpuOfTrees
         subject: format!("{} of {parent}", family.name),
         evidence: text.into(),
         stack: waits_for_children(evidence, family.parent),
-        cost_ns: any_lived_ns.saturating_mul(u64::from(target - 1)),
+        cost_ns: lives.any_ns.saturating_mul(u64::from(target - 1)),
         claims: vec![Claim::at_least("summary", fold.query, "threads", count as u64)],
         ..Finding::default()
     })

@@ -165,8 +165,8 @@ fn on_purpose_advice(wait: LibraryWait) -> Sentence {
 const ONE_AT_A_TIME: &[(&str, &str)] =
     &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
 
-/// Functions by which Python, Node and Ruby load modules that a script asks for.
-const LOADERS: &[&str] = &["_find_and_load", "Module._load", "Kernel#require", "Kernel#require_relative"];
+/// Functions by which Python and Node load modules that a script asks for.
+const LOADERS: &[&str] = &["_find_and_load", "Module._load"];
 
 /// Whether a script's modules are being loaded there.
 fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {

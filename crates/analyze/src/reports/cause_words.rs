@@ -237,7 +237,8 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
 /// Whom a goroutine asks that waits for an answer: its runtime does not tell.
 fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
-    let waits = is_response(names.label(root.cause.label));
+    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let waits = is_whole && is_response(names.label(root.cause.label));
     let endpoint = waits.then(|| mostly_asked(fold.trace, names, root.cause.role)).flatten()?;
     Some(say!(CAUSE_ASKED_ADDRESS, endpoint = endpoint))
 }

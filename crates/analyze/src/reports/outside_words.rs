@@ -25,6 +25,9 @@ pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Ro
 
 /// What to do where many more requests wait for a process than it asks for meanwhile.
 pub fn fewer_are_asked(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    if fold.query.is_filtered() || fold.query.is_cut() {
+        return None; // the numbers are of the whole recording
+    }
     let (names, Cause { role, label, .. }) = (&explanation.names, root.cause);
     let FewerAsked { asked, endpoint, asks } = fewer_asked(fold.trace, names, role, names.label(label))?;
     Some(say!(ADVICE_FEWER_ASKED, asked = Word::Real(asked, 1), endpoint = endpoint, asks = Word::Real(asks, 1)))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{ProcessId, Reason, StackId};
-use dwell_store::{QuotaUse, Rival, Trace};
+use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
@@ -91,8 +91,6 @@ const EXPLAINED: f64 = 0.3;
 /// The same where the program's own threads hardly had the CPUs, and the part of the time in run queues up to which they hardly had.
 const SEEN: f64 = 0.1;
 const HARDLY_OWN: f64 = 0.2;
-/// How Dwell itself is called among the other programs.
-const OWN_NAME: &str = "dwell";
 /// Others that are named.
 const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
@@ -143,7 +141,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let wanted_ns = all_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
     // What others took is known for the whole recording only.
     let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
-    let (by_dwell, by_others): (Vec<&Rival>, Vec<&Rival>) = rivals.iter().partition(|rival| rival.name == OWN_NAME);
+    let (by_dwell, by_others): (Vec<&Rival>, Vec<&Rival>) = rivals.iter().partition(|rival| rival.name == OWN_PROGRAM);
     let taken_ns =
         |rivals: &[&Rival]| (rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64;
     // A quiet machine does not give back what recording takes.
@@ -467,7 +465,7 @@ mod tests {
             text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"),
             "{text}"
         );
-        let dwell = reasons(&beside(OWN_NAME, 60));
+        let dwell = reasons(&beside(OWN_PROGRAM, 60));
         assert!(!dwell.contains(&QueueReason::OtherPrograms), "it is the measurement itself");
         let nobody = reasons(&beside("stress", 10));
         assert!(!nobody.contains(&QueueReason::OtherPrograms), "nobody is known who took so much");

@@ -88,10 +88,10 @@ sentence_table! {
     CAUSE_RAN_ALWAYS = "cause-ran-always",
         "{who} ran {place} for {served} of {elapsed}: whatever needs it waits for that, though other CPUs may be idle.",
         "{who} は {elapsed} のうち {served} の間、{place} を実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
-    CAUSE_PROCESSES_IN_TURN = "cause-processes-in-turn", "{count} processes do that, one after another, each of which lives for {each} on average.",
-        "{count} 個のプロセスが順番に行っており、それぞれの寿命は平均 {each} です。";
-    CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "{count} threads do that, one after another, each of which lives for {each} on average.",
-        "{count} 個のスレッドが順番に行っており、それぞれの寿命は平均 {each} です。";
+    CAUSE_PROCESSES_IN_TURN = "cause-processes-in-turn", "There are {count} such processes, one after another, each of which lives for {each} on average.",
+        "このようなプロセスは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
+    CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "There are {count} such threads, one after another, each of which lives for {each} on average.",
+        "このようなスレッドは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
     CAUSE_ASKED_ADDRESS = "cause-asked-address", "Nearly all that it asked was at {endpoint}.", "問い合わせのほとんどは {endpoint} に対するものでした。";
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
     END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}: its end waited for that.",

@@ -13,6 +13,7 @@ pub mod fiber_enders;
 pub mod holding;
 pub mod intervals;
 pub mod latency;
+pub mod lives;
 pub mod poll_loops;
 pub mod send_queues;
 pub mod socket_groups;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dwell_store::Rival;
+use dwell_store::{OWN_PROGRAM, Rival};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 /// Stands for programs that the user may not look at.
 const OTHERS: &str = "[others]";
-/// How Dwell's own process is told, whatever its file is called, and how another one that runs beside.
-const OWN: &str = "dwell";
+/// How another Dwell is told that runs beside.
 const ANOTHER: &str = "dwell (another)";
 /// Programs that are told, at most.
 const MOST: usize = 16;
@@ -22,9 +21,9 @@ pub fn read(map: &MapHandle) -> Vec<Rival> {
         let Some((ns, comm)) = value.split_first_chunk() else { continue };
         let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = match name {
-            _ if key == own => OWN.into(),
+            _ if key == own => OWN_PROGRAM.into(),
             b"" => OTHERS.into(),
-            name if name == OWN.as_bytes() => ANOTHER.into(),
+            name if name == OWN_PROGRAM.as_bytes() => ANOTHER.into(),
             name => String::from_utf8_lossy(name),
         };
         let sum = times.entry(name.into_owned()).or_default();

@@ -6,16 +6,16 @@ use dwell_model::ProcessId;
 use dwell_store::Trace;
 
 use crate::engine::fold::Fold;
-use crate::study::intervals::union_ns;
+use crate::study::lives::Lives;
 
 /// Part of the recording for which a thread lives and has something to do, …
 const ALWAYS: f64 = 0.9;
 /// … and of that in which it runs: else it is others that keep it.
 const MOSTLY: f64 = 0.5;
-/// Children of a process that live one after another from which on they are as one, and how many times longer their lives are at most than
-/// the time in which any lives: workers that are replaced.
+/// Children of a process that live one after another from which on they are as one: workers that are replaced.
 const IN_TURN: usize = 4;
-const OVERLAP: f64 = 1.2;
+/// How many of them are there at once on average, at most: the next may begin before one has ended.
+const MOST_AT_ONCE: f64 = 1.2;
 
 /// How long a thread lives, has something to do, and runs, ns.
 #[derive(Clone, Copy, Default)]
@@ -73,9 +73,9 @@ pub fn always_running(fold: &Fold<'_>, is_known: impl Fn(&usize) -> bool) -> Vec
     for members in of_parent.into_values().filter(|members| members.len() >= IN_TURN) {
         let of_all = members.iter().map(|(_, busy)| *busy).fold(Busy::default(), Busy::add);
         let life = |(thread, _): &(usize, Busy)| (trace.threads.start_ns[*thread], trace.threads.end_ns[*thread]);
-        let any_lives_ns = union_ns(members.iter().map(life).collect());
-        let is_always = any_lives_ns as f64 >= always_ns && of_all.runs_for(ALWAYS * any_lives_ns as f64);
-        if is_always && of_all.life_ns as f64 <= OVERLAP * any_lives_ns as f64 {
+        let lives = Lives::of(members.iter().map(life).collect());
+        let is_always = lives.any_ns as f64 >= always_ns && of_all.runs_for(ALWAYS * lives.any_ns as f64);
+        if is_always && lives.at_once() <= MOST_AT_ONCE {
             always.extend(members.into_iter().map(|(thread, _)| thread));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::study::explain::found::CauseId;
-use crate::study::explain::places::{CodePlace, NAMELESS, function_key};
+use crate::study::explain::places::{CodePlace, UNWOUND, function_key, is_nameless};
 
 /// Part of a function's time that it spends itself, from which on it is named and not what it calls.
 const SELF_SHARE: f64 = 0.2;
@@ -82,8 +82,6 @@ pub fn by_function<'p>(causes: &[CauseAt<'p>]) -> Vec<CauseGroup<'p>> {
 /// Of a group in functions without a name: the innermost function with one that nearly all of it is below, with its line, unless that is one
 /// of the outermost.
 fn named_caller(group: &CauseGroup<'_>) -> Option<String> {
-    let is_nameless =
-        |at: &str| NAMELESS.iter().any(|part| at.contains(part)) || (at.starts_with('[') && at.ends_with(']'));
     if !is_nameless(&group.at) {
         return None;
     }
@@ -247,7 +245,7 @@ fn of_nameless(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
 
 /// `[sh]` of `[sh]func@0x9ca0`; none of a function that has a name.
 fn file_of_nameless(at: &str) -> Option<String> {
-    let (file, _) = at.split_once(NAMELESS[0])?;
+    let (file, _) = at.split_once(UNWOUND)?;
     (file.starts_with('[') && !file.contains(' ')).then(|| format!("{file}]"))
 }
 

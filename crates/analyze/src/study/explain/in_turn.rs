@@ -6,14 +6,14 @@ use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::RoleId;
-use crate::study::intervals::union_ns;
+use crate::study::lives::Lives;
 
 /// Members of a role from which it matters, …
 const MANY: usize = 4;
 /// … and the part of the recording in which one of them lives.
 const LONG_SHARE: f64 = 0.3;
-/// Their lives are so many times longer at most than the time in which any lives.
-const OVERLAP: f64 = 1.1;
+/// How many of them are there at once on average, at most.
+const MOST_AT_ONCE: f64 = 1.1;
 
 /// See the module.
 pub struct InTurn {
@@ -32,17 +32,14 @@ pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InT
     if members.len() < MANY {
         return None;
     }
-    let lives: Vec<(u64, u64)> =
-        members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread])).collect();
-    let lived_ns: u64 = lives.iter().map(|(from, to)| to.saturating_sub(*from)).sum();
-    let any_lived_ns = union_ns(lives);
-    let is_serial = lived_ns as f64 <= OVERLAP * any_lived_ns as f64;
-    let is_long = any_lived_ns as f64 >= LONG_SHARE * trace.elapsed_ns() as f64;
+    let lives = members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread]));
+    let lives = Lives::of(lives.collect());
+    let is_long = lives.any_ns as f64 >= LONG_SHARE * trace.elapsed_ns() as f64;
     let processes: HashSet<_> = members.iter().map(|thread| threads.process[*thread]).collect();
-    (is_serial && is_long).then(|| InTurn {
+    (lives.at_once() <= MOST_AT_ONCE && is_long).then(|| InTurn {
         count: members.len(),
         are_processes: processes.len() == members.len(),
-        each_ns: lived_ns / members.len() as u64,
+        each_ns: lives.all_ns / members.len() as u64,
     })
 }
 

@@ -5,7 +5,6 @@
 //! [`dialogues`]). It takes a fold; it gives causes with the chains of waits that lead to them, and the account of each role of
 //! threads. It makes no sentences.
 
-mod accept_queues;
 mod account;
 mod always_running;
 mod answers;
@@ -76,6 +75,7 @@ mod wait_parts;
 mod wait_sums;
 mod waiters;
 mod waiting_calls;
+mod waiting_connections;
 mod walk;
 mod workloads;
 
@@ -83,8 +83,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_store::Trace;
 
-use self::accept_queues::add_accept_queues;
-pub use self::accept_queues::{AcceptorState, Acceptors, WaitingConnections};
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
@@ -127,6 +125,8 @@ pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::{Wait, WaitPart};
 use self::wait_sums::WaitSums;
 use self::waiters::Waiters;
+use self::waiting_connections::add_waiting_connections;
+pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
 use self::walk::WaitWalk;
 use crate::engine::fold::Fold;
 use crate::engine::row_sampling::close_look;
@@ -248,7 +248,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
     Explanation {
-        accept_queues: add_accept_queues(fold, windows, &mut names, &mut causes),
+        accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
         standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
         deadlocks,

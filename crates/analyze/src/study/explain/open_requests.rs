@@ -298,9 +298,7 @@ pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &s
     let fewer = |(_, of): (ProcessId, Connections<'_>)| {
         let asked = StepFunction::sum(of.incoming.values());
         let spans = asked.spans(trace.elapsed_ns());
-        let is_meant =
-            |endpoint: &str| endpoint.strip_prefix("TCP ").is_some_and(|it| label.contains(&format!("-> {it}")));
-        let (endpoint, open) = of.outgoing.iter().find(|(endpoint, _)| is_meant(endpoint))?;
+        let (endpoint, open) = of.outgoing.iter().find(|(endpoint, _)| is_asked_in(endpoint, label))?;
         let (asked, asks) = (asked.mean(&spans), open.mean(&spans));
         let is_often = length_ns(&spans) as f64 >= MOSTLY * trace.elapsed_ns() as f64;
         let are_more = asks >= LEAST_ASKED && asked >= MANY_MORE * asks && asked >= asks + MORE;
@@ -308,6 +306,14 @@ pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &s
     };
     let of_role = connections(trace).into_iter().filter(|(process, _)| processes.contains(process));
     of_role.filter_map(fewer).max_by(|one, other| one.asked.total_cmp(&other.asked))
+}
+
+/// Whether a label tells of a connection to an endpoint: `poll {TCP 10.0.0.1:* -> 10.0.0.2:80, pipe}` of `TCP 10.0.0.2:80`, but not of port 8.
+fn is_asked_in(endpoint: &str, label: &str) -> bool {
+    let Some(address) = endpoint.strip_prefix("TCP ") else { return false };
+    label.split("-> ").skip(1).any(|rest| {
+        rest.strip_prefix(address).is_some_and(|behind| !behind.starts_with(|letter: char| letter.is_ascii_digit()))
+    })
 }
 
 /// The address that nearly all requests of a role's processes wait for.
@@ -393,4 +399,18 @@ fn connections(trace: &Trace) -> BTreeMap<ProcessId, Connections<'_>> {
         of.outgoing.retain(|endpoint, _| !is_within(endpoint) || !ports.iter().any(|port| endpoint.ends_with(port)));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_tells_of_whole_ports() {
+        let label = "poll {TCP 10.0.0.1:* -> 10.0.0.2:8080, TCP 10.0.0.1:* -> [::1]:53}";
+        assert!(is_asked_in("TCP 10.0.0.2:8080", label) && is_asked_in("TCP [::1]:53", label));
+        for other in ["TCP 10.0.0.2:80", "TCP 10.0.0.2:808", "TCP 10.0.0.1:8080", "UDP 10.0.0.2:8080"] {
+            assert!(!is_asked_in(other, label), "{other}");
+        }
+    }
 }

@@ -56,8 +56,9 @@ const JVM_LIBRARIES: &[&str] =
     &["libjvm.so", "libjava.so", "libnio.so", "libnet.so", "libzip.so", "libjli.so", "libextnet.so"];
 /// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
 const NO_FILE: &str = "[anon]";
-/// What names have in them, behind the file's, that are made for functions without one.
-pub const NAMELESS: [&str; 2] = ["]func@0x", "]+0x"];
+/// What names have in them, behind the file's, that are made for functions without one: those that unwind tables know, and others.
+pub const UNWOUND: &str = "]func@0x";
+const ADDRESS: &str = "]+0x";
 /// What functions of JavaScript are called that have no name.
 const NO_NAME: &str = "(anonymous)";
 /// Names of sources that stand for their folder.
@@ -119,8 +120,8 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
     }
     // What a function without a name calls in libraries says what it does.
     let in_library =
-        |stack: &&StackId| outside_kernel(stack) && is_named(stack) && !is_nameless(trace, stacks, **stack);
-    if inside.is_empty() && found.first().is_some_and(|innermost| is_nameless(trace, stacks, *innermost)) {
+        |stack: &&StackId| outside_kernel(stack) && is_named(stack) && !is_nameless_at(trace, stacks, **stack);
+    if inside.is_empty() && found.first().is_some_and(|innermost| is_nameless_at(trace, stacks, *innermost)) {
         let called: Vec<StackId> =
             chain.iter().take_while(|stack| **stack != found[0]).filter(in_library).copied().collect();
         inside = path(trace, stacks, &called);
@@ -161,9 +162,14 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
     path
 }
 
-/// Whether the function has no name but its file and address: `[grep]func@0x6b80`, `[app]+0x1234`.
-fn is_nameless(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
-    function(trace, stacks, stack).is_some_and(|name| NAMELESS.iter().any(|part| name.contains(part)))
+/// Whether a function has no name but its file, with an address or without: `[grep]func@0x6b80`, `[app]+0x1234`, `[sh]`.
+pub fn is_nameless(function: &str) -> bool {
+    let is_file = function.starts_with('[') && function.ends_with(']');
+    is_file || function.contains(UNWOUND) || function.contains(ADDRESS)
+}
+
+fn is_nameless_at(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    function(trace, stacks, stack).is_some_and(|name| is_nameless(&name))
 }
 
 /// Whether the frame at the end of `stack` is in a library of the distribution, or in a language's own.

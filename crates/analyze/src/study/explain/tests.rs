@@ -1,8 +1,8 @@
 //! Explanations of pictures, and their laws.
 
-mod accept_queues;
 mod open_requests;
 mod servers;
+mod waiting_connections;
 
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use dwell_store::{EventKey, Trace};
 use crate::engine::fold::Fold;
 use crate::question::windows::Windows;
 use crate::stacks::object::object_type;
-use crate::study::accept_queues as looks;
+use crate::study::accept_queues::{AcceptQueue, accept_queues};
 use crate::study::explain::mostly_ran::mostly_ran;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::{RootCause, in_order};
@@ -78,7 +78,7 @@ pub enum AcceptorState {
 }
 
 /// Connections that waited to be accepted, by their cause, which is added to the others: where nothing is filtered, in any part of the time.
-pub fn add_accept_queues(
+pub fn add_waiting_connections(
     fold: &Fold<'_>,
     windows: &Windows,
     names: &mut Names<'_, '_>,
@@ -103,8 +103,8 @@ fn waiting_connections(
     windows: &Windows,
 ) -> Vec<(RootCause, WaitingConnections)> {
     let trace = fold.trace;
-    let mut programs: BTreeMap<&str, Vec<(&str, looks::AcceptQueue)>> = BTreeMap::new();
-    for ((owner, endpoint), queue) in looks::accept_queues(trace) {
+    let mut programs: BTreeMap<&str, Vec<(&str, AcceptQueue)>> = BTreeMap::new();
+    for ((owner, endpoint), queue) in accept_queues(trace) {
         if waits_often(&queue, windows) {
             let name = owner.get().map_or("", |row| trace.processes.name[row].as_str());
             programs.entry(name).or_default().push((endpoint, queue));
@@ -114,7 +114,7 @@ fn waiting_connections(
 }
 
 /// Whether connections waited in a queue for much of the time, and for long.
-fn waits_often(queue: &looks::AcceptQueue, windows: &Windows) -> bool {
+fn waits_often(queue: &AcceptQueue, windows: &Windows) -> bool {
     let spans = waiting_spans(&queue.waiting, windows);
     let ages: Vec<u64> = queue.oldest.iter().filter(|(time, _)| windows.contains(*time)).map(|(_, ns)| *ns).collect();
     let mean_ns = ages.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns)) / (ages.len() as u64).max(1);
@@ -135,19 +135,19 @@ fn of_program(
     fold: &Fold<'_>,
     names: &mut Names<'_, '_>,
     windows: &Windows,
-    queues: &[(&str, looks::AcceptQueue)],
+    queues: &[(&str, AcceptQueue)],
 ) -> (RootCause, WaitingConnections) {
     let waiting = StepFunction::sum(queues.iter().map(|(_, queue)| &queue.waiting));
     let spans = waiting_spans(&waiting, windows);
     let wall_ns = length_ns(&spans);
-    let mean = |(_, queue): &&(&str, looks::AcceptQueue)| queue.waiting.mean(&spans);
+    let mean = |(_, queue): &&(&str, AcceptQueue)| queue.waiting.mean(&spans);
     let most_of = queues.iter().max_by(|one, other| mean(one).total_cmp(&mean(other)));
     let (endpoint, limit) = most_of.map_or(("", 0), |(endpoint, queue)| (*endpoint, queue.limit));
     let endpoints: BTreeSet<&str> = queues.iter().map(|(endpoint, _)| *endpoint).collect();
     let ages = queues.iter().flat_map(|(_, queue)| &queue.oldest).filter(|(time, _)| windows.contains(*time));
     let processes: BTreeSet<ProcessId> = queues.iter().flat_map(|(_, queue)| &queue.processes).copied().collect();
-    let doings = doings(fold.trace, names, (&processes, &endpoints), &spans);
-    let (acceptors, doing) = acceptors(fold, names, &endpoints, &doings);
+    let times = times(fold.trace, names, (&processes, &endpoints), &spans);
+    let (acceptors, activity) = acceptors(fold, names, &endpoints, &times);
     let connections = WaitingConnections {
         endpoint: endpoint.to_owned(),
         others: endpoints.len() - 1,
@@ -159,12 +159,12 @@ fn of_program(
         acceptors,
     };
     let served_ns = (connections.waiting * wall_ns as f64) as u64;
-    (root(names, &doing, served_ns), connections)
+    (root(names, &activity, served_ns), connections)
 }
 
 /// The cause, at what most of the threads did.
-fn root(names: &mut Names<'_, '_>, doing: &Doing, served_ns: u64) -> RootCause {
-    let Doing { role, label, stack } = *doing;
+fn root(names: &mut Names<'_, '_>, activity: &AcceptorActivity, served_ns: u64) -> RootCause {
+    let AcceptorActivity { role, label, stack } = *activity;
     let place = match label {
         _ if !stack.is_some() => NOTHING,
         NOTHING => names.run_place_of(stack).0,
@@ -190,14 +190,14 @@ fn root(names: &mut Names<'_, '_>, doing: &Doing, served_ns: u64) -> RootCause {
 }
 
 /// What threads of a role did: ran, where `label` is nothing, or waited for that; and where they did so for longest.
-struct Doing {
+struct AcceptorActivity {
     role: RoleId,
     label: LabelId,
     stack: StackId,
 }
 
 /// What a thread did while connections waited.
-struct ThreadDoings {
+struct AcceptorTimes {
     role: RoleId,
     life_ns: u64,
     /// For how long it waited for what, or ran, which has no label, ns.
@@ -208,12 +208,12 @@ struct ThreadDoings {
 
 /// What each thread that may accept did: of the processes that have the socket, without those that forked others of these, the threads that
 /// were seen to wait for connections with others of their role; where none was, those that were seen to serve one; else all.
-fn doings(
+fn times(
     trace: &Trace,
     names: &mut Names<'_, '_>,
     (processes, endpoints): (&BTreeSet<ProcessId>, &BTreeSet<&str>),
     spans: &[(u64, u64)],
-) -> Vec<ThreadDoings> {
+) -> Vec<AcceptorTimes> {
     let threads = &trace.threads;
     let has_fibers: BTreeSet<ProcessId> = threads.process[..trace.fiber_threads].iter().copied().collect();
     let may_accept = |thread: &usize| {
@@ -234,7 +234,7 @@ fn doings(
         false => roles.contains(&names.role_of(*thread)),
     };
     let chosen: Vec<usize> = may_accept.into_iter().filter(is_chosen).collect();
-    chosen.into_iter().map(|thread| doings_of(trace, names, thread, spans)).filter(|it| it.life_ns > 0).collect()
+    chosen.into_iter().map(|thread| times_of(trace, names, thread, spans)).filter(|it| it.life_ns > 0).collect()
 }
 
 /// Whether a thread waited for new connections at any time.
@@ -263,7 +263,7 @@ fn is_seen(trace: &Trace, thread: usize, is_such: impl Fn(&EventKey) -> bool) ->
     seen
 }
 
-fn doings_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(u64, u64)]) -> ThreadDoings {
+fn times_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(u64, u64)]) -> AcceptorTimes {
     let events = trace.events();
     let (mut of_key, mut waits_ns): (BTreeMap<u32, u64>, u64) = (BTreeMap::new(), 0);
     events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
@@ -273,21 +273,21 @@ fn doings_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(
     });
     let life_ns = overlap_ns(spans, (trace.threads.start_ns[thread], trace.threads.end_ns[thread]));
     let ran = BTreeMap::from([(NOTHING, life_ns.saturating_sub(waits_ns))]);
-    let mut doings = ThreadDoings { role: names.role_of(thread), life_ns, ns: ran, of_stack: BTreeMap::new() };
+    let mut times = AcceptorTimes { role: names.role_of(thread), life_ns, ns: ran, of_stack: BTreeMap::new() };
     for (key, ns) in of_key {
         let key = events.key(key);
         let label = names.label_of(key.object(), key.syscall());
-        *doings.ns.entry(label).or_default() += ns;
-        *doings.of_stack.entry((label, key.stack())).or_default() += ns;
+        *times.ns.entry(label).or_default() += ns;
+        *times.of_stack.entry((label, key.stack())).or_default() += ns;
     }
     for row in events.samples.of(thread) {
         let time_ns = events.samples.time_ns(row);
         if overlap_ns(spans, (time_ns, time_ns.saturating_add(1))) > 0 {
             let stack = events.key(events.samples.key(row)).stack();
-            *doings.of_stack.entry((NOTHING, stack)).or_default() += 1;
+            *times.of_stack.entry((NOTHING, stack)).or_default() += 1;
         }
     }
-    doings
+    times
 }
 
 /// What takes most of the threads' time; a worker that is parked without work does not keep anybody, if others do something else.
@@ -295,10 +295,10 @@ fn acceptors(
     fold: &Fold<'_>,
     names: &Names<'_, '_>,
     endpoints: &BTreeSet<&str>,
-    doings: &[ThreadDoings],
-) -> (Acceptors, Doing) {
+    times: &[AcceptorTimes],
+) -> (Acceptors, AcceptorActivity) {
     let mut sums: BTreeMap<(RoleId, LabelId), u64> = BTreeMap::new();
-    for thread in doings {
+    for thread in times {
         thread.ns.iter().for_each(|(label, ns)| *sums.entry((thread.role, *label)).or_default() += ns);
     }
     let is_parked = |label: LabelId| {
@@ -307,9 +307,9 @@ fn acceptors(
     };
     let most = sums.into_iter().max_by_key(|((_, label), ns)| (!is_parked(*label), *ns));
     let ((role, label), _) = most.unwrap_or(((NOTHING, NOTHING), 0));
-    let of_role = || doings.iter().filter(|thread| thread.role == role);
-    let ns_of = |thread: &ThreadDoings| thread.ns.get(&label).copied().unwrap_or(0);
-    let does = |thread: &&ThreadDoings| ns_of(thread) as f64 >= MOSTLY * thread.life_ns as f64;
+    let of_role = || times.iter().filter(|thread| thread.role == role);
+    let ns_of = |thread: &AcceptorTimes| thread.ns.get(&label).copied().unwrap_or(0);
+    let does = |thread: &&AcceptorTimes| ns_of(thread) as f64 >= MOSTLY * thread.life_ns as f64;
     let life_ns: u64 = of_role().map(|thread| thread.life_ns).sum();
     let share = of_role().map(ns_of).sum::<u64>() as f64 / life_ns.max(1) as f64;
     let mut of_stack: BTreeMap<StackId, u64> = BTreeMap::new();
@@ -327,5 +327,5 @@ fn acceptors(
         _ if is_of_accepted(text, endpoints) => AcceptorState::WaitedForRequests,
         _ => AcceptorState::WaitedForOthers,
     };
-    (Acceptors { did, threads: of_role().filter(does).count() as u64, share }, Doing { role, label, stack })
+    (Acceptors { did, threads: of_role().filter(does).count() as u64, share }, AcceptorActivity { role, label, stack })
 }
