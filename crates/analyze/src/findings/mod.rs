@@ -188,27 +188,35 @@ pub fn report(fold: &Fold<'_>) -> View {
     view
 }
 
+/// Where in the program a finding is.
+pub fn place_of(fold: &Fold<'_>, finding: &Finding) -> Option<String> {
+    finding.place.clone().or_else(|| fold.stacks.place(finding.stack))
+}
+
 /// Findings as rows.
 pub fn view(fold: &Fold<'_>, findings: Vec<(&'static FindingDef, Finding)>) -> View {
     let columns = columns_of(COLUMNS);
     let instant = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
-    let row = |(def, finding): (&'static FindingDef, Finding)| Row {
-        depth: 0,
-        values: vec![
-            Value::Text(def.title.into()),
-            finding.number.map_or(Value::None, |number| Value::Text(finding_handle(number))),
-            Value::Text(finding.subject),
-            Value::Ns(finding.cost_ns),
-            Value::Prose(finding.evidence),
-            finding.place.or_else(|| fold.stacks.place(finding.stack)).map_or(Value::None, Value::Text),
-            Value::Text(def.advice.into()),
-            Value::Text(def.id.into()),
-            Value::Text(def.help.into()),
-            stack_value(fold, finding.stack),
-            instant(finding.during.map(|(from, _)| from)),
-            instant(finding.during.map(|(_, to)| to)),
-            Value::Rows(Box::new(claims_of(&finding.claims))),
-        ],
+    let row = |(def, finding): (&'static FindingDef, Finding)| {
+        let place = place_of(fold, &finding);
+        Row {
+            depth: 0,
+            values: vec![
+                Value::Text(def.title.into()),
+                finding.number.map_or(Value::None, |number| Value::Text(finding_handle(number))),
+                Value::Text(finding.subject),
+                Value::Ns(finding.cost_ns),
+                Value::Prose(finding.evidence),
+                place.map_or(Value::None, Value::Text),
+                Value::Text(def.advice.into()),
+                Value::Text(def.id.into()),
+                Value::Text(def.help.into()),
+                stack_value(fold, finding.stack),
+                instant(finding.during.map(|(from, _)| from)),
+                instant(finding.during.map(|(_, to)| to)),
+                Value::Rows(Box::new(claims_of(&finding.claims))),
+            ],
+        }
     };
     View { columns, rows: findings.into_iter().map(row).collect(), ..View::default() }
 }

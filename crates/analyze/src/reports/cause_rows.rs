@@ -8,6 +8,7 @@ use dwell_model::{ObjectId, ObjectType};
 use crate::engine::fold::Fold;
 use crate::reports::advice::lock_of_most;
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
+use crate::reports::summary_order::CauseWeight;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
@@ -194,6 +195,19 @@ impl CauseRow<'_> {
             CauseRow::Wait(root) if root.cause.no_work => unseen_ns(root),
             CauseRow::Wait(root) => root.wait_ns.max(unseen_ns(root)),
             CauseRow::Queue(queue) => queue.ns,
+        }
+    }
+
+    /// What orders it among findings.
+    pub fn weight(&self) -> CauseWeight {
+        match self {
+            CauseRow::Wait(root) => {
+                let waits_ns = if root.is_of_the_end() { 0 } else { root.wait_ns };
+                let ran = root.cause.kind == CauseKind::Ran;
+                let ns = waits_ns.max(root.path_ns).max(root.served_ns);
+                CauseWeight { ns, ran_at: ran.then(|| root.at.clone()) }
+            }
+            CauseRow::Queue(queue) => CauseWeight { ns: queue.ns, ran_at: None },
         }
     }
 

@@ -15,6 +15,7 @@ use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::open_requests::wait_unexplained;
 use crate::reports::queue_causes::QueueReason;
+use crate::reports::summary_order::CauseWeight;
 use crate::sentences::say;
 use crate::study::explain::{
     Explanation, Link, NOTHING, RootCause, asked_collections, estimate, explain as explanation_of, wait_place,
@@ -160,6 +161,8 @@ fn waits_for_queued(explanation: &Explanation<'_, '_>, roots: &[&RootCause]) -> 
 pub struct InSummary {
     /// The causes; what else there is to say are its notes.
     pub causes: View,
+    /// What orders each of them among the findings.
+    pub weights: Vec<CauseWeight>,
     /// Which functions ran that others waited for, and in how much time that delayed anybody, ns.
     pub ran: Vec<(String, u64)>,
     /// The account.
@@ -197,8 +200,9 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     let ran = told[..shown].iter().filter_map(CauseRow::ran).collect();
+    let weights = told[..shown].iter().map(CauseRow::weight).collect();
     let idle_objects = std::mem::take(&mut explanation.idle_objects);
-    InSummary { causes: view, ran, account: account(&explanation), idle_objects, not_held_up }
+    InSummary { causes: view, weights, ran, account: account(&explanation), idle_objects, not_held_up }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

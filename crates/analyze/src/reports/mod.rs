@@ -31,6 +31,7 @@ mod request_words;
 mod socket_waits;
 mod sockets;
 mod summary;
+mod summary_order;
 mod system;
 mod task_waits;
 mod tasks;
@@ -95,6 +96,7 @@ words! { "report";
 pub static COLUMNS: &[&[ColumnDef]] = &[
     summary::FIELDS,
     summary::LOSSES,
+    summary_order::ORDER,
     findings::COLUMNS,
     findings::CLAIM_COLUMNS,
     account::COLUMNS,

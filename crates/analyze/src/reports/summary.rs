@@ -14,6 +14,7 @@ use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
+use crate::reports::summary_order::{FindingWeight, order};
 use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
 use crate::study::explain::without_count;
@@ -85,6 +86,8 @@ columns! {
         "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。仕事のないスレッドだけが待ったものを除きます。";
     plain "findings", "Findings", "What is wrong, and what to do about it.",
         "検出結果", "何が問題で、どうすればよいか。";
+    detail "order", "Order", "Causes and findings as one list, what is to be read first first.",
+        "順序", "原因と検出結果を 1 つの一覧とした順序。先に読むべきものから並びます。";
     plain "system", "Whole Machine", "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.",
         "マシン全体", "その間のマシン全体の動作。プロセッサー時間、割り込み、スイッチ、システムコール、通信。";
 }
@@ -190,7 +193,9 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
     let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
     let findings = findings_beside(fold, &explained);
-    let explain::InSummary { mut causes, account, idle_objects, not_held_up, .. } = explained;
+    let weights: Vec<FindingWeight> = findings.iter().map(|(def, finding)| weight(fold, def, finding)).collect();
+    let findings = findings::view(fold, findings);
+    let explain::InSummary { mut causes, weights: cause_weights, account, idle_objects, not_held_up, .. } = explained;
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
     Ok(vec![
         Field("explanation", nested(causes)),
@@ -200,6 +205,7 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
         Field("losses", nested(losses(fold))),
         Field("top_objects", nested(without_idle(objects, &idle_objects, top_limit(fold)))),
         Field("findings", nested(findings)),
+        Field("order", nested(order(&cause_weights, &weights))),
     ])
 }
 
@@ -208,7 +214,7 @@ fn nested(view: View) -> Value {
 }
 
 /// The findings that no cause tells already.
-fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> View {
+fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> Vec<(&'static FindingDef, Finding)> {
     let causes = &explained.causes;
     let found = findings::findings_of(fold);
     let column = causes.columns.iter().position(|column| column.id == "chain");
@@ -226,7 +232,16 @@ fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> View {
         }
         _ => false,
     };
-    findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, finding)).collect())
+    found.into_iter().filter(|(def, finding)| !is_told(def, finding)).collect()
+}
+
+/// What orders a finding among the causes.
+fn weight(fold: &Fold<'_>, def: &FindingDef, finding: &Finding) -> FindingWeight {
+    FindingWeight {
+        cost_ns: finding.cost_ns,
+        place: findings::place_of(fold, finding).unwrap_or_default(),
+        is_of_short_waits: def.id == findings::FINE_GRAINED_WAITS,
+    }
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

@@ -1,4 +1,4 @@
-//! Where the time went, in words: the account of the threads' time, then causes and findings in one list, the largest first.
+//! Where the time went, in words: the account of the threads' time, then causes and findings in one list.
 
 use dwell_view::{Column, Row, Value, View};
 
@@ -9,10 +9,8 @@ use super::style::Style;
 /// The fields of a summary that have causes and findings.
 pub const CAUSES: &str = "explanation";
 pub const FINDINGS: &str = "findings";
-/// A finding that says that waits are short and many comes behind the causes that say because of what they are.
-const SHORT_WAITS: &str = "fine-grained-waits";
-/// The kind of causes that something ran.
-const RAN: &str = "running";
+/// The field that says in which order these two are told.
+pub const ORDER: &str = "order";
 
 /// The account of a summary's record, its root causes and findings, `limit` of them, and what else its notes say; none where it has none.
 pub fn of_summary(columns: &[Column], record: &Row, limit: usize, style: &Style) -> Option<Vec<String>> {
@@ -21,54 +19,28 @@ pub fn of_summary(columns: &[Column], record: &Row, limit: usize, style: &Style)
         Some(Value::Rows(view)) => Some(view.as_ref()),
         _ => None,
     };
-    let (causes, findings) = (view(CAUSES)?, view(FINDINGS));
+    let (causes, findings, order) = (view(CAUSES)?, view(FINDINGS), view(ORDER)?);
     let (account, more) = causes.notes.split_at(causes.notes.len().min(1));
     let mut lines: Vec<String> = account.iter().flat_map(|note| paragraph(&note.to_string(), "", style)).collect();
-    lines.extend(largest_first(causes, findings, limit, style));
+    lines.extend(one_list(causes, findings, order, limit, style));
     lines.extend(more.iter().flat_map(|note| paragraph(&note.to_string(), "", style)));
     Some(lines)
 }
 
-/// Causes and findings in one list. The causes keep their order, which puts first what leads to the others; a finding comes before those that
-/// cost less, and before the cause that something ran where the finding says what that is.
-fn largest_first(causes: &View, findings: Option<&View>, limit: usize, style: &Style) -> Vec<String> {
-    let ns = |view: &View, row: &Row, id: &str| match view.value(row, id) {
-        Some(Value::Ns(ns)) => *ns,
-        _ => 0,
+/// Causes and findings in the order of the summary, `limit` of them.
+fn one_list(causes: &View, findings: Option<&View>, order: &View, limit: usize, style: &Style) -> Vec<String> {
+    let listed = |entry: &Row| match (order.value(entry, "list"), order.value(entry, "row")) {
+        (Some(Value::Text(list)), Some(Value::Count(row))) => Some((list == CAUSES, usize::try_from(*row).ok()?)),
+        _ => None,
     };
-    // What only the program's end, or somebody outside, waited for explains no waits.
-    let of_cause = |row| ["wait_ns", "path_ns", "served_ns"].into_iter().map(|id| ns(causes, row, id)).max();
-    let text = |view: &View, row: &Row, id: &str| match view.value(row, id) {
-        Some(Value::Text(text)) => text.clone(),
-        _ => String::new(),
+    let entries: Vec<(bool, usize)> = order.rows.iter().filter_map(listed).collect();
+    let told = |(index, &(is_cause, row)): (usize, &(bool, usize))| {
+        let view = if is_cause { Some(causes) } else { findings };
+        let tell = if is_cause { cause } else { card };
+        view.and_then(|view| view.rows.get(row).map(|row| tell(view, index + 1, row, style))).unwrap_or_default()
     };
-    let rank = |view: &View, finding: &Row| {
-        let (cost_ns, location) = (ns(view, finding, "cost_ns"), text(view, finding, "location"));
-        let ran_there = |cause: &&Row| text(causes, cause, "kind") == RAN && text(causes, cause, "place") == location;
-        let told_by_it = causes.rows.iter().filter(ran_there).filter_map(of_cause).filter(|ns| cost_ns >= ns / 2);
-        if text(view, finding, "id") == SHORT_WAITS {
-            return cost_ns / 2;
-        }
-        told_by_it.map(|ns| ns.saturating_add(1)).fold(cost_ns, u64::max)
-    };
-    let mut findings: Vec<(u64, &View, &Row)> =
-        findings.into_iter().flat_map(|view| view.rows.iter().map(move |row| (rank(view, row), view, row))).collect();
-    findings.sort_by_key(|(cost_ns, ..)| *cost_ns);
-    let mut all: Vec<(bool, &View, &Row)> = Vec::new();
-    for (at, row) in causes.rows.iter().enumerate() {
-        let largest = causes.rows[at..].iter().filter_map(of_cause).max().unwrap_or(0);
-        while let Some((_, view, finding)) = findings.pop_if(|(cost_ns, ..)| *cost_ns > largest) {
-            all.push((false, view, finding));
-        }
-        all.push((true, causes, row));
-    }
-    all.extend(findings.into_iter().rev().map(|(_, view, finding)| (false, view, finding)));
-    let told = |(index, (is_cause, view, row)): (usize, &(bool, &View, &Row))| match is_cause {
-        true => cause(view, index + 1, row, style),
-        false => card(view, index + 1, row, style),
-    };
-    let mut lines: Vec<String> = all.iter().take(limit).enumerate().flat_map(told).collect();
-    let left_out = all.iter().skip(limit).filter(|(is_cause, ..)| !is_cause).count();
+    let mut lines: Vec<String> = entries.iter().take(limit).enumerate().flat_map(told).collect();
+    let left_out = entries.iter().skip(limit).filter(|(is_cause, _)| !is_cause).count();
     if left_out > 0 {
         lines.push(format!("… {left_out} more: dwell report findings"));
     }
@@ -81,7 +53,7 @@ mod tests {
     use crate::views::summary;
 
     #[test]
-    fn causes_keep_their_order_and_findings_come_before_what_costs_less() {
+    fn causes_and_findings_come_in_the_order_of_the_summary() {
         use dwell_view::Column;
         let View { columns, .. } = summary();
         let view = |ids: &[&'static str], rows: &[&[Value]]| View {
@@ -90,45 +62,15 @@ mod tests {
             ..View::default()
         };
         let text = |text: &str| Value::Text(text.into());
-        let rows: [&[Value]; 3] = [
-            &[text("Asked from outside."), Value::Ns(0), Value::Ns(900)],
-            &[text("Waited for."), Value::Ns(100), Value::None],
-            &[text("Waited for more."), Value::Ns(500), Value::None],
-        ];
-        let causes = view(&["cause", "wait_ns", "served_ns"], &rows);
-        let found: [&[Value]; 3] =
-            [&[text("Small"), Value::Ns(10)], &[text("Large"), Value::Ns(1000)], &[text("Middle"), Value::Ns(600)]];
-        let findings = view(&["title", "cost_ns"], &found);
-        let lines = largest_first(&causes, Some(&findings), 5, &Style::plain(80)).join(" ");
-        let told = ["1. Large", "2. Asked", "3. Middle", "4. Waited for.", "5. Waited for more"];
+        let causes = view(&["cause"], &[&[text("Asked from outside.")], &[text("Waited for.")]]);
+        let findings = view(&["title"], &[&[text("Large")], &[text("Small")]]);
+        let entry = |list: &str, row: u64| [text(list), Value::Count(row)];
+        let order = [entry(FINDINGS, 0), entry(CAUSES, 0), entry(CAUSES, 1), entry(FINDINGS, 1)];
+        let order: Vec<&[Value]> = order.iter().map(|entry| &entry[..]).collect();
+        let order = view(&["list", "row"], &order);
+        let lines = one_list(&causes, Some(&findings), &order, 3, &Style::plain(80)).join(" ");
+        let told = ["1. Large", "2. Asked", "3. Waited for.", "1 more: dwell report findings"];
         let at: Vec<Option<usize>> = told.iter().map(|words| lines.find(words)).collect();
         assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{lines}");
-    }
-
-    #[test]
-    fn what_a_finding_says_of_a_place_comes_before_that_it_ran_there() {
-        use dwell_view::Column;
-        let View { columns, .. } = summary();
-        let view = |ids: &[&'static str], rows: Vec<Vec<Value>>| View {
-            columns: ids.iter().map(|id| Column { id, ..columns[0].clone() }).collect(),
-            rows: rows.into_iter().map(|values| Row { depth: 0, values }).collect(),
-            ..View::default()
-        };
-        let text = |text: &str| Value::Text(text.into());
-        let ran = vec![text("It ran."), text("running"), text("write_row (a.c:1)"), Value::Ns(100)];
-        let causes = view(&["cause", "kind", "place", "path_ns"], vec![ran]);
-        let first = |location: &str, cost_ns: u64| {
-            let finding = vec![text("Small writes"), text(location), Value::Ns(cost_ns)];
-            let lines = largest_first(
-                &causes,
-                Some(&view(&["title", "location", "cost_ns"], vec![finding])),
-                5,
-                &Style::plain(80),
-            );
-            lines[0].contains("Small writes")
-        };
-        assert!(first("write_row (a.c:1)", 80));
-        assert!(!first("write_row (a.c:1)", 20), "that is a small part of it");
-        assert!(!first("other (a.c:2)", 80));
     }
 }

@@ -97,7 +97,9 @@ fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
     let title = |column: &Column| style.paint(Ink::Title, column.title).into_owned();
     let mut lines = Vec::new();
     let explained = account::of_summary(columns, row, usize::MAX, style);
-    let is_told = |column: &Column| explained.is_some() && [account::CAUSES, account::FINDINGS].contains(&column.id);
+    let is_told = |column: &Column| {
+        explained.is_some() && [account::CAUSES, account::FINDINGS, account::ORDER].contains(&column.id)
+    };
     if let Some(told) = &explained {
         lines.extend(columns.iter().filter(|column| column.id == account::CAUSES).map(title));
         lines.extend(told.iter().cloned());

@@ -106,6 +106,12 @@ mod tests {
         view.rows[0].values[column] = Value::Rows(Box::new(findings()));
         view.columns.push(dwell_view::Column { id: "explanation", ..view.columns[column].clone() });
         view.rows[0].values.push(Value::Rows(Box::default()));
+        let column = |id| dwell_view::Column { id, ..view.columns[column].clone() };
+        let entry = |row| vec![Value::Text("findings".into()), Value::Count(row)];
+        let rows = (0..findings().rows.len() as u64).map(|row| Row { depth: 0, values: entry(row) }).collect();
+        let order = View { columns: vec![column("list"), column("row")], rows, ..View::default() };
+        view.columns.push(column("order"));
+        view.rows[0].values.push(Value::Rows(Box::new(order)));
         insta::assert_snapshot!(render(&view, 0, &Style::plain(80)));
     }
 

@@ -254,7 +254,6 @@ export const ja: Record<keyof typeof en, string> = {
   'explain.selection': '選択範囲を説明',
   'summary.explanation': '時間の行方',
   'summary.nobody-held-up': '時間の 1 % 以上、他のスレッドに待たされたスレッドはありません。',
-  'summary.also-found': 'その他の検出結果',
   'summary.collection': '収集とプラットフォーム',
   'summary.histogram.cpu': 'CPU 利用率',
   'summary.histogram.concurrency': 'スレッド・コンカレンシー',

@@ -23,17 +23,23 @@ export interface Finding extends Shown {
   stack?: string[];
 }
 
+/** What tells a finding from others. */
+export function findingId({ id, subject, location }: Finding): string {
+  return `${id} ${subject} ${location}`;
+}
+
 export function FindingCards({ findings }: { findings: Finding[] }) {
   return (
     <div className="cards">
       {findings.map((finding) => (
-        <Card key={`${finding.id} ${finding.subject} ${finding.location}`} finding={finding} />
+        <FindingCard key={findingId(finding)} finding={finding} />
       ))}
     </div>
   );
 }
 
-function Card({ finding }: { finding: Finding }) {
+/** One finding. */
+export function FindingCard({ finding }: { finding: Finding }) {
   const dispatch = useDispatch();
   const { id, handle, subject, cost_ns: cost, evidence, location, advice } = finding;
   const isMarked = useView((state) => state.finding !== '' && state.finding === handle);

@@ -1,20 +1,53 @@
-// Where the time went: the root causes of waits, each with the chain that leads to it and what to do about it.
+// Where the time went: the root causes of waits, each with the chain that leads to it and what to do about it, and the findings
+// among them, in the order of the summary.
 
 import { shortText } from '../../base/names';
 import { prose } from '../../base/prose';
 import { t } from '../../base/texts';
 import { causeId, chainTexts, type RootCause, showPlace } from '../../logic/causes';
 import { useDispatch } from '../../state/provider';
+import { type Finding, FindingCard, findingId } from '../findings/cards';
 
-/** The causes. */
-export function Explanation({ causes }: { causes: RootCause[] }) {
-  if (causes.length === 0) return <p className="faint">{t('summary.nobody-held-up')}</p>;
+interface ExplanationProps {
+  causes: RootCause[];
+  findings: Finding[];
+  /** Both as one list. */
+  order: Listed[];
+}
+
+/** An entry of the order: of which list, and which row of it. */
+export interface Listed {
+  list: 'explanation' | 'findings';
+  row: number;
+}
+
+/** The most findings that fit beside the rest. */
+const FINDINGS = 4;
+
+/** The causes, and findings among them. */
+export function Explanation({ causes, findings, order }: ExplanationProps) {
+  const dispatch = useDispatch();
+  const shown = order.filter(({ list, row }) => list === 'explanation' || row < FINDINGS);
   return (
-    <div className="cards">
-      {causes.map((cause) => (
-        <CauseCard key={cause.cause} cause={cause} />
-      ))}
-    </div>
+    <>
+      {causes.length === 0 && <p className="faint">{t('summary.nobody-held-up')}</p>}
+      <div className="cards">
+        {shown.map(({ list, row }) => {
+          const [cause, finding] = list === 'findings' ? [undefined, findings[row]] : [causes[row], undefined];
+          return (
+            (cause && <CauseCard key={cause.cause} cause={cause} />) ||
+            (finding && <FindingCard key={findingId(finding)} finding={finding} />)
+          );
+        })}
+      </div>
+      {findings.length > FINDINGS && (
+        <p>
+          <button type="button" className="link" onClick={() => dispatch({ tab: 'findings' })}>
+            {t('summary.all-findings', { count: findings.length })}
+          </button>
+        </p>
+      )}
+    </>
   );
 }
 

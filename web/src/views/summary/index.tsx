@@ -10,12 +10,12 @@ import { tableCsv, tableText } from '../../logic/copy';
 import type { ByClass } from '../../logic/values';
 import { useDispatch } from '../../state/provider';
 import { type Resource, useCall, useReport } from '../../state/resource';
-import { type Finding, FindingCards } from '../findings/cards';
+import type { Finding } from '../findings/cards';
 import { Cell } from '../grid/cell';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
 import { CopyMenu } from '../parts/toolbar';
-import { Explanation } from './explanation';
+import { Explanation, type Listed } from './explanation';
 import { ClassHistogramChart } from './histogram';
 import { Platform } from './platform';
 
@@ -54,13 +54,7 @@ function Body({ document, hotspots, info }: BodyProps) {
         </div>
         <div>
           <h2>{t('summary.explanation')}</h2>
-          <Explanation causes={causes} />
-          {findings.length > 0 && (
-            <>
-              <h2>{t('summary.also-found')}</h2>
-              <TopFindings findings={findings} />
-            </>
-          )}
+          <Explanation causes={causes} findings={findings} order={(document.order ?? []) as Listed[]} />
           {info && <Platform info={info} summary={document} />}
         </div>
       </div>
@@ -68,25 +62,6 @@ function Body({ document, hotspots, info }: BodyProps) {
         <Notes of={document} />
         <CopyMenu text={() => figuresText(document)} csv={() => figuresCsv(document)} align="up" />
       </div>
-    </>
-  );
-}
-
-/** The most findings that fit beside the rest. */
-const FINDINGS = 4;
-
-function TopFindings({ findings }: { findings: Finding[] }) {
-  const dispatch = useDispatch();
-  return (
-    <>
-      <FindingCards findings={findings.slice(0, FINDINGS)} />
-      {findings.length > FINDINGS && (
-        <p>
-          <button type="button" className="link" onClick={() => dispatch({ tab: 'findings' })}>
-            {t('summary.all-findings', { count: findings.length })}
-          </button>
-        </p>
-      )}
     </>
   );
 }

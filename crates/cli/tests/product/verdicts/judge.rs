@@ -25,11 +25,18 @@ pub struct Verdict {
     measured: Option<(&'static str, f64, f64, bool)>,
 }
 
-/// What the summary tells: causes and findings in one list, the largest first. On a small machine, threads of any of the
+/// What the summary tells: causes and findings in its own order. On a small machine, threads of any of the
 /// programs are more than its CPUs, and others have them: that is told of a program only where it is planted.
 fn told(program: &Program, recorded: &Recorded) -> Result<Vec<Value>> {
     let summary = recorded.recording.report(&["summary"])?;
-    let rows = ["explanation", "findings"].into_iter().filter_map(|field| summary[field].as_array()).flatten();
+    let entry = |entry: &Value| {
+        let row = usize::try_from(entry["row"].as_u64()?).ok()?;
+        Some(&summary[text(entry, "list")][row])
+    };
+    let order = summary["order"].as_array().map_or(&[][..], Vec::as_slice);
+    let listed: usize =
+        ["explanation", "findings"].iter().filter_map(|list| summary[*list].as_array()).map(Vec::len).sum();
+    ensure!(order.len() == listed, "the order of the summary leaves something out: {summary}");
     let is_planted = |id: &str| matches!(program.cause, Some(Planted::Cause(kind, _)) if kind == id);
     let of_program = |row: &&Value| match id(row) {
         "cpus-taken" | "cpu-quota" | "oversubscription" => is_planted(id(row)),
@@ -38,11 +45,7 @@ fn told(program: &Program, recorded: &Recorded) -> Result<Vec<Value>> {
         "running" => row["wait_ns"] != 0,
         _ => true,
     };
-    let mut told: Vec<Value> = rows.filter(of_program).cloned().collect();
-    let ns = |row: &Value| row["wait_ns"].as_u64().or(row["cost_ns"].as_u64()).unwrap_or(0);
-    let on_path = |row: &Value| row["path_ns"].as_u64().filter(|_| text(row, "kind") == "slept").unwrap_or(0);
-    told.sort_by_key(|row| std::cmp::Reverse(ns(row).max(on_path(row))));
-    Ok(told)
+    Ok(order.iter().filter_map(entry).filter(of_program).cloned().collect())
 }
 
 /// The id of a finding, or a cause's kind.

@@ -1,0 +1,108 @@
+//! In which order the summary tells causes and findings: as one list, which the terminal, the page and agents share.
+
+use dwell_view::{Row, Value, View};
+
+use crate::tables::columns::{columns, columns_of};
+
+columns! {
+    /// What the order consists of.
+    ORDER;
+
+    plain "list", "List", "Of which list: explanation or findings.",
+        "一覧", "どちらの一覧か: 原因または検出結果。";
+    plain "row", "Row", "Which row of it, from 0.",
+        "行", "その一覧の何行目か。0 から数えます。";
+}
+
+/// What orders a cause.
+pub struct CauseWeight {
+    /// The time that it explains: of waits, of the way to the program's end, or of threads that others asked from outside, ns.
+    pub ns: u64,
+    /// Where it ran, if the cause is that something ran.
+    pub ran_at: Option<String>,
+}
+
+/// What orders a finding.
+pub struct FindingWeight {
+    /// Its cost, ns.
+    pub cost_ns: u64,
+    /// Its place in the program; empty where it has none.
+    pub place: String,
+    /// Whether it only says that waits are short and many. The causes say because of what they are.
+    pub is_of_short_waits: bool,
+}
+
+/// One list of causes and findings, each in the order in which it is given. The causes keep their order, which puts first what leads to the
+/// others; a finding comes before those that explain less than it costs, and before the cause that something ran where the finding says what that is.
+pub fn order(causes: &[CauseWeight], findings: &[FindingWeight]) -> View {
+    let mut ranked: Vec<(u64, usize)> =
+        findings.iter().enumerate().map(|(row, finding)| (rank(causes, finding), row)).collect();
+    // The largest one last, from where they are taken; of equal ones the first row.
+    ranked.sort_by_key(|(ns, row)| (*ns, std::cmp::Reverse(*row)));
+    let mut rows = Vec::new();
+    for at in 0..causes.len() {
+        let largest_ns = causes[at..].iter().map(|cause| cause.ns).max().unwrap_or(0);
+        while let Some((_, finding)) = ranked.pop_if(|(ns, _)| *ns > largest_ns) {
+            rows.push(row_of("findings", finding));
+        }
+        rows.push(row_of("explanation", at));
+    }
+    rows.extend(ranked.into_iter().rev().map(|(_, finding)| row_of("findings", finding)));
+    View { columns: columns_of(ORDER), rows, ..View::default() }
+}
+
+fn rank(causes: &[CauseWeight], finding: &FindingWeight) -> u64 {
+    if finding.is_of_short_waits {
+        return finding.cost_ns / 2;
+    }
+    let ran_there = |cause: &&CauseWeight| cause.ran_at.as_ref() == Some(&finding.place);
+    let told_by_it = causes.iter().filter(ran_there).map(|cause| cause.ns).filter(|ns| finding.cost_ns >= ns / 2).max();
+    told_by_it.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+}
+
+fn row_of(list: &str, row: usize) -> Row {
+    Row { depth: 0, values: vec![Value::Text(list.into()), Value::Count(row as u64)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(ns: u64) -> CauseWeight {
+        CauseWeight { ns, ran_at: None }
+    }
+
+    fn finding(cost_ns: u64, place: &str) -> FindingWeight {
+        FindingWeight { cost_ns, place: place.into(), is_of_short_waits: false }
+    }
+
+    /// The order as `c0 f1 …`.
+    fn told(causes: &[CauseWeight], findings: &[FindingWeight]) -> String {
+        let name = |row: &Row| match &row.values[..] {
+            [Value::Text(list), Value::Count(row)] => format!("{}{row}", if list == "findings" { 'f' } else { 'c' }),
+            _ => "?".into(),
+        };
+        order(causes, findings).rows.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn causes_keep_their_order_and_findings_come_before_what_explains_less() {
+        let causes = [waits(900), waits(100), waits(500)];
+        assert_eq!(told(&causes, &[finding(10, ""), finding(1000, ""), finding(600, "")]), "f1 c0 f2 c1 c2 f0");
+        assert_eq!(told(&[], &[finding(10, ""), finding(10, "")]), "f0 f1");
+    }
+
+    #[test]
+    fn what_a_finding_says_of_a_place_comes_before_that_it_ran_there() {
+        let ran = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }];
+        assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0 c0");
+        assert_eq!(told(&ran, &[finding(20, "write_row (a.c:1)")]), "c0 f0", "that is a small part of it");
+        assert_eq!(told(&ran, &[finding(80, "other (a.c:2)")]), "c0 f0");
+    }
+
+    #[test]
+    fn that_waits_are_short_comes_behind_what_they_are_because_of() {
+        let short = FindingWeight { is_of_short_waits: true, ..finding(150, "") };
+        assert_eq!(told(&[waits(100)], &[short]), "c0 f0");
+    }
+}
