@@ -271,10 +271,11 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
 /// memory than the current one's.
 fn seeded_wait(bytes: &[u8]) -> Option<SwitchRecord> {
     const FUTEX: i32 = Syscall::number_of("futex");
-    let is_wait = |it: &SwitchRecord| it.flags & switch_flag::SEEDED != 0 && it.syscall == FUTEX && it.owner == 0;
+    let is_wait =
+        |it: &SwitchRecord| it.flags & switch_flag::SEEDED != 0 && it.syscall == FUTEX && it.owner_inner_tid == 0;
     let mut record = prefix::<SwitchRecord>(bytes).filter(is_wait)?;
     let _looking = dwell_rights::raise(&[dwell_rights::PTRACE]);
-    record.owner = lock_owner(record.h.tid, record.object, record.detail);
+    record.owner_inner_tid = lock_owner(record.h.tid, record.object, record.detail);
     Some(record)
 }
 

@@ -31,7 +31,7 @@ pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn 
         }
         SyscallClass::Futex => {
             let detail = second & 0xffff_ffff | third << 32;
-            WaitedFor { object: first, detail, owner: lock_owner(holder.tid, first, detail), ..none }
+            WaitedFor { object: first, detail, owner_inner_tid: lock_owner(holder.tid, first, detail), ..none }
         }
         SyscallClass::FutexVector => {
             let words = waiting::words_of(holder.tid, first, 2);

@@ -53,7 +53,7 @@ pub struct WaitedFor {
     /// As in SwitchRecord.
     pub detail: u64,
     /// As in SwitchRecord.
-    pub owner: u32,
+    pub owner_inner_tid: u32,
     /// It is for the pages of a file.
     pub is_file: bool,
     /// Other threads' calls on the object can end the wait: it is a pipe, a socket or a counter.
@@ -374,7 +374,8 @@ fn switch(stamp: Stamp) -> SwitchRecord {
 fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: WaitedFor) {
     let number = call.map_or(-1, |call| call.number);
     record.syscall = number;
-    (record.object, record.detail, record.owner) = (target.object, target.detail, target.owner);
+    (record.object, record.detail) = (target.object, target.detail);
+    record.owner_inner_tid = target.owner_inner_tid;
     let short = i16::try_from(number).unwrap_or(-1);
     let syncs = Syscall::kind_of(short) == CallKind::FileSync;
     record.state = match Syscall::kind_of(short) {

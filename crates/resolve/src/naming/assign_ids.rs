@@ -14,6 +14,7 @@ use crate::input::texts::Texts;
 use crate::objects::futile_wakeups;
 use crate::replay::annotations::{Nested, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
+use crate::replay::numbers::WaitNumber;
 use crate::replay::rows::{RawMarkerValues, RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
 /// The intervals off the CPU and the samples.
@@ -22,12 +23,8 @@ pub fn events(off_cpu: RawOffCpu, samples: RawSamples, named: &Named) -> (OffCpu
 }
 
 fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
-    let RawOffCpu { stack, waker_stack, wait, mut holder, same_call, .. } = raw;
-    for (holder, wait) in holder.iter_mut().zip(&wait) {
-        if wait.get().is_some_and(|number| named.objects.holders.get(number) == Some(&false)) {
-            *holder = ThreadId::NONE;
-        }
-    }
+    let RawOffCpu { stack, waker_stack, wait, owner, same_call, .. } = raw;
+    let holder = holders(owner, &wait, named);
     let stacks = || join(|| named.woven.rows.column(stack), || named.woven.rows.column(waker_stack));
     let ((stack, waker_stack), object) = join(stacks, || named.objects.of_waits.column(wait));
     let rows = OffCpu {
@@ -48,6 +45,16 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         holder,
     };
     OffCpu { again: futile_wakeups(&rows, &same_call, &named.objects.objects), ..rows }
+}
+
+/// The owners that are those of the objects that the rows wait for. Of a row whose end was lost the object is not known any more.
+fn holders(mut owners: Vec<ThreadId>, waits: &[WaitNumber], named: &Named) -> Vec<ThreadId> {
+    for (owner, wait) in owners.iter_mut().zip(waits) {
+        if wait.get().is_some_and(|number| named.objects.has_holder.get(number) == Some(&false)) {
+            *owner = ThreadId::NONE;
+        }
+    }
+    owners
 }
 
 fn samples(raw: RawSamples, named: &Named) -> Samples {
@@ -91,7 +98,7 @@ pub fn fibers(raw: RawFibers, named: &Named) -> FiberTables {
             waker: fiber(off_cpu.waker),
             waker_kind,
             waker_stack: named.woven.rows.column(off_cpu.waker_stack),
-            holder: fiber(off_cpu.holder),
+            holder: fiber(off_cpu.owner),
         },
         samples: FiberSamples {
             fiber: fiber(samples.thread),

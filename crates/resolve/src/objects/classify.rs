@@ -38,8 +38,8 @@ impl<'a> Classifier<'a> {
 
     /// The object of wait `number`.
     pub fn target(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
-        if let Some(told) = wait.told {
-            return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
+        if let Some(announced) = wait.announced {
+            return Target { identity: Identity::Told(announced), address: 0, certain: true, has_owner: false };
         }
         match wait.sleep {
             Sleep::Fiber => self.fiber(wait),

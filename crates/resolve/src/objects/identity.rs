@@ -32,7 +32,7 @@ pub struct Target {
     pub address: u64,
     /// Whether something named the type, or it was guessed at most.
     pub certain: bool,
-    /// Whether it is a lock whose memory names its owner: then [`Wait::owned`](crate::replay::waits::Wait::owned) may be believed.
+    /// Whether it is a lock of a C library whose word names its owner.
     pub has_owner: bool,
 }
 

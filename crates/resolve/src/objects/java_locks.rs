@@ -68,7 +68,7 @@ pub fn adopt_java_locks(targets: &mut [Target], waits: &[WaitKey]) {
         }
     }
     for (wait, target) in waits.iter().zip(targets.iter_mut()) {
-        let is_untold = wait.kind() == CallKind::Futex && wait.hint != WaitTarget::JavaLock && wait.told.is_none();
+        let is_untold = wait.kind() == CallKind::Futex && wait.hint != WaitTarget::JavaLock && wait.announced.is_none();
         if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)).filter(|_| is_untold) {
             target.identity.clone_from(identity);
         }

@@ -14,6 +14,7 @@ use super::sources::ObjectSources;
 use crate::hash::FastMap;
 use crate::input::texts::TextId;
 use crate::replay::annotations::SyncObject;
+use crate::replay::lock_owner::OwnerSource;
 use crate::replay::numbers::{StackNumber, SyncNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::ImageId;
@@ -27,8 +28,8 @@ pub struct Resolved {
     pub objects: Objects,
     /// The object of each wait.
     pub of_waits: RowOf<WaitNumber, ObjectId>,
-    /// Whether the holder of each wait's row may be believed: what memory says of a futex that is no lock says nothing.
-    pub holders: Vec<bool>,
+    /// Whether the owner that is known of each wait is that of its object: it is the holder of the wait's rows.
+    pub has_holder: Vec<bool>,
     /// The row of each object that programs told of and waited for.
     pub of_told: RowOf<SyncNumber, ObjectId>,
 }
@@ -56,8 +57,8 @@ pub fn resolve(waits: &[WaitKey], first_ns: &[u64], sources: &ObjectSources<'_>)
     };
     let of_waits = ids.map(object).collect();
     let of_told = (0..sources.told.len()).map(|number| namer.told_object(SyncNumber::new(number))).collect();
-    let holders = targets.iter().zip(waits).map(|(target, wait)| may_have_holder(wait, target)).collect();
-    Resolved { objects: namer.objects, of_waits, holders, of_told }
+    let has_holder = targets.iter().zip(waits).map(|(target, wait)| has_holder(wait, target)).collect();
+    Resolved { objects: namer.objects, of_waits, has_holder, of_told }
 }
 
 /// Which of the waits an interval still has: some become others as more is known.
@@ -118,9 +119,15 @@ fn adopt_of_place(targets: &mut [Target], waits: &[WaitKey]) {
     }
 }
 
-/// Whether the holder that memory told is one of the wait's object.
-fn may_have_holder(wait: &WaitKey, target: &Target) -> bool {
-    if wait.hint == WaitTarget::JavaLock { is_told(wait, target) } else { !wait.owned || target.has_owner }
+/// Whether the owner that is known of a wait is that of its object: whom the word of a futex or a JVM names has that lock, for which the
+/// wait need not be.
+fn has_holder(wait: &WaitKey, target: &Target) -> bool {
+    match wait.owner_source {
+        Some(OwnerSource::LockWord) => target.has_owner,
+        Some(OwnerSource::JavaLock) => is_told(wait, target),
+        Some(OwnerSource::Gil | OwnerSource::FileLock | OwnerSource::Announced) => true,
+        None => false,
+    }
 }
 
 /// A word of memory that is part of a known object in one wait is part of it in every wait.

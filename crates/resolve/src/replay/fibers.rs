@@ -49,7 +49,7 @@ pub struct RawFiber {
     pub exited: bool,
 }
 
-/// All fibers. The `thread` of a row is the fiber's number in `fibers`, and so is its `waker` and its `holder`.
+/// All fibers. The `thread` of a row is the fiber's number in `fibers`, and so is its `waker` and its `owner`.
 #[derive(Default)]
 pub struct RawFibers {
     /// Every one.
@@ -198,8 +198,8 @@ impl Maker<'_> {
             sleep: Sleep::Fiber,
             hint: WaitTarget::None,
             object: stay.record.object,
-            told: None,
-            owned: false,
+            announced: None,
+            owner_source: None,
             lacks_memory: false,
         };
         let wait = self.replay.intern_wait(wait, stay.record.h.time_ns);
@@ -422,7 +422,7 @@ fn off_row(fiber: ThreadId, start_ns: u64, reason: Reason, stack: StackNumber) -
         waker: ThreadId::NONE,
         waker_kind: WakerKind::Unknown.code(),
         waker_stack: StackNumber::NONE,
-        holder: ThreadId::NONE,
+        owner: ThreadId::NONE,
         same_call: false,
     }
 }

@@ -12,6 +12,7 @@ use dwell_model::{Outcome, Reason, ThreadId, WakerKind};
 use dwell_store::Table;
 use dwell_store::tables::{PauseRow, Pauses};
 
+use crate::replay::lock_owner::LockOwner;
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::rows::{RawOffCpu, RawOffCpuRow};
 use crate::replay::samples::Weights;
@@ -32,8 +33,8 @@ pub struct Departure {
     pub wait: WaitNumber,
     /// Where.
     pub stack: StackNumber,
-    /// Who held the lock that it waits for, where the lock tells.
-    pub holder: ThreadId,
+    /// Who has the lock that it waits for, where that is known.
+    pub owner: Option<LockOwner>,
     /// Whether it blocks in futex with the same stack and registers as the last time.
     pub same_call: bool,
 }
@@ -165,7 +166,7 @@ impl Intervals {
                 syscall: -1,
                 wait: WaitNumber::NONE,
                 stack: StackNumber::NONE,
-                holder: ThreadId::NONE,
+                owner: None,
                 same_call: false,
             };
             let row = self.open(thread, time_ns, why);
@@ -371,7 +372,7 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
-            holder: why.holder,
+            owner: why.owner.map_or(ThreadId::NONE, |owner| owner.thread),
             same_call: why.same_call,
         });
         self.set(thread, State::Off(row), start_ns);
@@ -436,7 +437,7 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
-            holder: ThreadId::NONE,
+            owner: ThreadId::NONE,
             same_call: false,
         });
     }

@@ -17,6 +17,7 @@ use crate::interner::Interner;
 use crate::replay::annotations::{Annotations, CreatorStack, Who};
 use crate::replay::creations::Creations;
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
+use crate::replay::lock_owner::LockOwner;
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::threads::ThreadTable;
 use crate::replay::waits::{Sleep, StackKey, WaitKey, WaitTarget, expected};
@@ -287,26 +288,24 @@ impl Replay {
         let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
-            let (wait, holder) = self.wait(thread, record, stack);
+            let (wait, owner) = self.wait(thread, record, stack);
             let same_call = record.flags & switch_flag::SAME_CALL != 0;
-            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder, same_call };
+            return Departure { reason: Reason::Waiting, syscall, wait, stack, owner, same_call };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
-        Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE, same_call: false }
+        Departure { reason, syscall, wait: WaitNumber::NONE, stack, owner: None, same_call: false }
     }
 
-    /// The wait, and who holds the lock that it waits for, where the lock or the program tells.
-    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, ThreadId) {
+    /// The wait, and who has the lock that it is for, where that is known.
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, Option<LockOwner>) {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
         let image = self.lives.image(thread);
         let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
         // A program does not announce waits for pages, nor stops.
-        let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
-        let gil_holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0);
-        let told_holder = gil_holder.or(told.map(|(_, holder)| holder));
-        let owner = self.owner(thread, record).filter(|_| told_holder.is_none());
+        let announced = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
+        let owner = LockOwner::of(thread, record, announced, &self.lives);
         let wait = WaitKey {
             image,
             stack,
@@ -315,12 +314,11 @@ impl Replay {
             sleep,
             hint: self.hint(syscall, record),
             object: record.object,
-            told: told.map(|(object, _)| object),
-            owned: owner.is_some(),
+            announced: announced.map(|wait| wait.object),
+            owner_source: owner.map(|owner| owner.source),
             lacks_memory: record.flags & switch_flag::MEMORY_LIMIT != 0,
         };
-        let number = self.intern_wait(wait, record.h.time_ns);
-        (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
+        (self.intern_wait(wait, record.h.time_ns), owner)
     }
 
     /// The number of a wait that was seen at `time_ns`, CLOCK_MONOTONIC.
@@ -332,15 +330,6 @@ impl Replay {
         WaitNumber::new(number)
     }
 
-    /// The thread that the memory of a lock names: another one, of the same process unless processes share the lock.
-    fn owner(&self, thread: ThreadId, record: &SwitchRecord) -> Option<ThreadId> {
-        let owner = self.lives.outer_id(record.h.tid, record.owner).filter(|_| record.owner != 0)?;
-        let owner = self.lives.find(owner).filter(|&owner| owner != thread)?;
-        let process = |thread| self.lives.life(thread).map(|life| life.process);
-        let shared = record.detail as u32 & FUTEX_PRIVATE == 0;
-        (shared || process(owner) == process(thread)).then_some(owner)
-    }
-
     fn hint(&self, syscall: i16, record: &SwitchRecord) -> WaitTarget {
         let detail = record.detail;
         match syscall {
@@ -350,8 +339,8 @@ impl Replay {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let waits = matches!(operation & FUTEX_COMMANDS, FUTEX_WAIT | FUTEX_WAIT_BITSET);
                 let plain = waits && operation & FUTEX_PRIVATE == 0;
-                let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
-                let thread = holder.and_then(|holder| self.lives.find(holder));
+                let joined = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
+                let thread = joined.and_then(|joined| self.lives.find(joined));
                 thread.map_or(WaitTarget::Value(expected(value)), WaitTarget::Thread)
             }
             FUTEX_WAITV => match (detail >> 16) as u16 {

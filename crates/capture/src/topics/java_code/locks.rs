@@ -51,8 +51,8 @@ impl JavaWait {
                 flags,
                 object: 0,
                 detail: switch.detail & FUTEX_BITS,
-                holder_tid: 0,
-                owner: 0,
+                owner_tid: 0,
+                owner_inner_tid: 0,
                 ..*switch
             },
             new_lock: None,
@@ -201,9 +201,10 @@ impl JvmLocks {
         if is_new && self.told.len() >= MOST_LOCKS {
             return JavaWait::unknown(switch);
         }
-        let owner = u64::from(switch.holder_tid) | u64::from(switch.owner) << 32;
-        let holder_tid = self.owner(owner).filter(|owner| *owner != switch.h.tid).unwrap_or(0);
-        let switch = SwitchRecord { object: key, detail: switch.detail & FUTEX_BITS, holder_tid, owner: 0, ..*switch };
+        let owner = u64::from(switch.owner_tid) | u64::from(switch.owner_inner_tid) << 32;
+        let owner_tid = self.owner(owner).filter(|owner| *owner != switch.h.tid).unwrap_or(0);
+        let switch =
+            SwitchRecord { object: key, detail: switch.detail & FUTEX_BITS, owner_tid, owner_inner_tid: 0, ..*switch };
         let new_lock = is_new.then(|| self.lock_record(memory, pid, &switch, (lock, class, is_monitor)));
         self.told.insert(key);
         JavaWait { switch, new_lock }

@@ -14,5 +14,5 @@ pub use annotation_builder::{Annotations, UnresolvedAnnotations};
 pub use async_stacks::CreatorStack;
 pub use counted::UnkeptCounts;
 pub use event_context::Who;
-pub use sync::SyncObject;
+pub use sync::{AnnouncedWait, SyncObject};
 pub use tasks::{Nested, TypeKey};

@@ -34,7 +34,16 @@ pub struct SyncObject {
     pub class: TextId,
     /// Its name, empty for none.
     pub name: TextId,
-    holder: ThreadId,
+    owner: Option<ThreadId>,
+}
+
+/// A wait that goes on, as its program announced it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnnouncedWait {
+    /// What for.
+    pub object: SyncNumber,
+    /// The other thread that acquired it for itself, if one did.
+    pub owner: Option<ThreadId>,
 }
 
 /// What a program says of a new object: type, the program's word for it, name.
@@ -80,7 +89,7 @@ impl SyncBook {
         }
         let id = SyncNumber::new(self.objects.len());
         let (kind, class, name) = told;
-        self.objects.push(SyncObject { image: None, address, kind, class, name, holder: ThreadId::NONE });
+        self.objects.push(SyncObject { image: None, address, kind, class, name, owner: None });
         self.current.insert((source, address), id);
         Some(id)
     }
@@ -168,7 +177,7 @@ impl SyncBook {
             self.close(row, who.now_ns, outcome);
         }
         if outcome == SyncOutcome::Acquired {
-            self.change(id, |object| object.holder = who.thread);
+            self.change(id, |object| object.owner = Some(who.thread));
         }
     }
 
@@ -181,8 +190,8 @@ impl SyncBook {
     pub fn release(&mut self, who: &Who, address: u64) {
         let known = self.current.get(&(who.source, address));
         let object = known.and_then(|id| self.objects.get_mut(id.get()?));
-        if let Some(object) = object.filter(|object| object.holder == who.thread) {
-            object.holder = ThreadId::NONE;
+        if let Some(object) = object.filter(|object| object.owner == Some(who.thread)) {
+            object.owner = None;
         }
     }
 
@@ -191,13 +200,13 @@ impl SyncBook {
         self.of_thread(who).open.clear();
     }
 
-    /// What the thread, of a program, has announced last that it waits for, and who holds that.
-    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<(SyncNumber, ThreadId)> {
+    /// The wait that the thread, of a program, has announced last.
+    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<AnnouncedWait> {
         let prepared = self.prepared.get(thread.get()?).filter(|prepared| prepared.image == image)?;
         let &(id, _) = prepared.open.last()?;
         let object = self.objects.get(id.get()?)?;
-        let held = has_holder(object.kind) && object.holder != thread;
-        Some((id, if held { object.holder } else { ThreadId::NONE }))
+        let owner = object.owner.filter(|&owner| is_exclusive(object.kind) && owner != thread);
+        Some(AnnouncedWait { object: id, owner })
     }
 
     /// The waits. Those that go on end with their threads; those whose end is not known are counted and left out.
@@ -221,7 +230,7 @@ impl SyncBook {
 }
 
 /// Whether who acquires such an object has it for itself until it is released.
-fn has_holder(kind: ObjectType) -> bool {
+fn is_exclusive(kind: ObjectType) -> bool {
     !matches!(
         kind,
         ObjectType::OpenMpBarrier | ObjectType::Barrier | ObjectType::Semaphore | ObjectType::ConditionVariable
