@@ -11,7 +11,7 @@ use rayon::join;
 
 use super::named::Named;
 use crate::input::texts::Texts;
-use crate::objects::futile_wakeups;
+use crate::objects::in_same_call;
 use crate::replay::annotations::{Nested, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
 use crate::replay::numbers::WaitNumber;
@@ -44,7 +44,7 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker_stack,
         holder,
     };
-    OffCpu { again: futile_wakeups(&rows, &same_call, &named.objects.objects), ..rows }
+    OffCpu { again: in_same_call(&rows, &same_call, &named.objects.objects), ..rows }
 }
 
 /// The owners that are those of the objects that the rows wait for. Of a row whose end was lost the object is not known any more.

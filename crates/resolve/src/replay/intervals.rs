@@ -35,7 +35,7 @@ pub struct Departure {
     pub stack: StackNumber,
     /// Who has the lock that it waits for, where that is known.
     pub owner: Option<LockOwner>,
-    /// Whether it blocks in futex with the same stack and registers as the last time.
+    /// Whether its record says that it waits in the same call as the last time.
     pub same_call: bool,
 }
 
