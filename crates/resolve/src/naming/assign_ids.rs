@@ -12,7 +12,7 @@ use rayon::join;
 use super::named::Named;
 use crate::input::texts::Texts;
 use crate::objects::in_same_call;
-use crate::replay::annotations::{Nested, UnresolvedAnnotations};
+use crate::replay::annotations::{NestedTasks, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
 use crate::replay::numbers::WaitNumber;
 use crate::replay::rows::{RawMarkerValues, RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
@@ -172,29 +172,29 @@ fn fiber_waker_kind(kind: u8, object: ObjectId, named: &Named) -> u8 {
 
 /// What programs said of themselves. Takes the types of tasks from `named`.
 pub fn annotations(
-    told: UnresolvedAnnotations,
+    unresolved: UnresolvedAnnotations,
     texts: &Texts,
     probes: &[ProbeDefinition],
     named: &mut Named,
 ) -> Annotations {
     let task_types = std::mem::take(&mut named.task_types);
     let named = &*named;
-    let marker_values = marker_values(told.marker_values, texts, probes, named);
-    let others = || join(|| markers(told.markers, named), || sync_waits(told.sync_waits, named));
-    let (tasks, (markers, sync_waits)) = join(|| tasks(told.tasks, named), others);
+    let marker_values = marker_values(unresolved.marker_values, texts, probes, named);
+    let others = || join(|| markers(unresolved.markers, named), || sync_waits(unresolved.sync_waits, named));
+    let (tasks, (markers, sync_waits)) = join(|| tasks(unresolved.tasks, named), others);
     Annotations {
         task_types,
         tasks,
-        task_metadata: told.metadata,
+        task_metadata: unresolved.metadata,
         markers,
         marker_values,
-        counters: told.counters,
-        counter_values: told.counter_values,
+        counters: unresolved.counters,
+        counter_values: unresolved.counter_values,
         sync_waits,
     }
 }
 
-fn tasks(Nested { rows, parents }: Nested, named: &Named) -> Tasks {
+fn tasks(NestedTasks { rows, parents }: NestedTasks, named: &Named) -> Tasks {
     Tasks {
         task_type: named.task_type_rows.column(rows.task_type),
         thread: rows.thread,
@@ -252,7 +252,7 @@ fn number_name(probes: &[ProbeDefinition], (probe, place): (u16, u8), (kind, bit
 fn sync_waits(raw: RawSyncWaits, named: &Named) -> SyncWaits {
     SyncWaits {
         thread: raw.thread,
-        object: named.objects.of_told.column(raw.object),
+        object: named.objects.of_announced.column(raw.object),
         start_ns: raw.start_ns,
         end_ns: raw.end_ns,
         outcome: raw.outcome,

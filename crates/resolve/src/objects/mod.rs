@@ -22,4 +22,4 @@ pub use callers::StackFrames;
 pub use names::{path as file_path, socket_address};
 pub use same_call::in_same_call;
 pub use sources::ObjectSources;
-pub use table::{Resolved, data_addresses, resolve};
+pub use table::{ResolvedObjects, data_addresses, resolve};

@@ -13,6 +13,6 @@ mod tasks;
 pub use annotation_builder::{Annotations, UnresolvedAnnotations};
 pub use async_stacks::CreatorStack;
 pub use counted::UnkeptCounts;
-pub use event_context::Who;
+pub use event_context::EventContext;
 pub use sync::{AnnouncedWait, SyncObject};
-pub use tasks::{Nested, TypeKey};
+pub use tasks::{NestedTasks, TypeKey};
