@@ -72,7 +72,7 @@ impl Default for SwitchRecordBytes {
 
 /// A call that a thread entered and has not left, as far as known.
 #[derive(Clone, Debug)]
-pub struct Entered {
+pub struct EnteredCall {
     /// Number and arguments.
     pub call: Call,
     /// When, CLOCK_MONOTONIC ns.
@@ -97,7 +97,7 @@ pub struct Thread {
     /// Whether it is on a CPU; none: not known.
     pub on_cpu: Option<bool>,
     /// The call that it is in.
-    pub entered: Option<Entered>,
+    pub entered: Option<EnteredCall>,
     /// A page fault was the last that it did in user code.
     faulted: bool,
     /// Its wait.
@@ -176,7 +176,7 @@ impl Threads {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
         self.wakers.enter(stamp, &call, stack);
         thread.faulted = false;
-        thread.entered = Some(Entered { call, time_ns: stamp.time_ns, stack, cut, has_blocked: false });
+        thread.entered = Some(EnteredCall { call, time_ns: stamp.time_ns, stack, cut, has_blocked: false });
     }
 
     /// It runs user code: it is in no call.
@@ -217,7 +217,7 @@ impl Threads {
     pub fn blocks(
         &mut self,
         stamp: Stamp,
-        target: &mut dyn FnMut(u32, &Entered) -> WaitedFor,
+        target: &mut dyn FnMut(u32, &EnteredCall) -> WaitedFor,
         out: &mut dyn FnMut(&[u8]),
     ) {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
@@ -397,7 +397,7 @@ fn needs_kernel_stack(record: &SwitchRecord) -> bool {
 
 /// Whether a thread can wait in this call: those that wake others by a futex do not, and who was woken in a futex or a sleep
 /// leaves it.
-fn can_block(entered: &Entered) -> bool {
+fn can_block(entered: &EnteredCall) -> bool {
     let kind = Syscall::kind_of(i16::try_from(entered.call.number).unwrap_or(-1));
     let once = matches!(kind, CallKind::Futex | CallKind::Sleep);
     !(once && entered.has_blocked) && Waiting::of_call(&entered.call).is_none_or(|futex| futex.waits())
