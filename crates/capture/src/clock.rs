@@ -24,12 +24,12 @@ pub fn suspended_ns() -> u64 {
 
 /// When something began: on CLOCK_BOOTTIME, and the time of day that this was as it was noted.
 #[derive(Clone, Copy, Debug)]
-pub struct Birth {
+pub struct StartTime {
     boot_ns: u64,
     noted: SystemTime,
 }
 
-impl Birth {
+impl StartTime {
     /// At this time on CLOCK_BOOTTIME.
     pub fn at_boot(boot_ns: u64) -> Self {
         Self { boot_ns, noted: time_of_day_at(boot_ns) }

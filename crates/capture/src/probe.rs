@@ -9,11 +9,11 @@ use dwell_wire::Scope;
 
 use crate::drain::source::Targets;
 use crate::error::{Error, Result};
-use crate::hooks::families::Hooks;
+use crate::hooks::families::LoadedHooks;
 use crate::kernel::loading;
 use crate::kernel::requirements;
 use crate::options::{Launch, Options, Target};
-use crate::topics::task_probes::Places;
+use crate::topics::task_probes::ProbePlaces;
 use crate::unprivileged;
 
 /// What loading hooks takes.
@@ -37,8 +37,8 @@ pub fn probe() -> Vec<Capability> {
     let hooks = {
         let _raised = dwell_rights::raise(&TO_LOAD);
         let nothing =
-            Targets { pids: &[], program: None, probes: &Places::default(), value_probes: &[], libraries: &[] };
-        Hooks::load(&Options::new(Target::Launch(Launch::default())), &nothing)
+            Targets { pids: &[], program: None, probes: &ProbePlaces::default(), value_probes: &[], libraries: &[] };
+        LoadedHooks::load(&Options::new(Target::Launch(Launch::default())), &nothing)
     };
     let (detail, remedy) = match &hooks {
         Ok(_) => ("context switches, threads: loaded".to_owned(), None),

@@ -7,7 +7,7 @@ use crate::programs::proc;
 use crate::stacks::waiting;
 use crate::topics::fault_places;
 use crate::unprivileged::proc_syscall::SyscallState;
-use crate::unprivileged::record::{CallLayout, RecordKind, Sort, parse, stamp};
+use crate::unprivileged::record::{CallLayout, RecordKind, SampledEvent, parse, stamp};
 use crate::unprivileged::sockets::SocketTable;
 
 /// The event identifier whose samples have a kernel stack, in the fuzzer's input.
@@ -36,7 +36,7 @@ fn perf_record(record: &[u8]) -> usize {
     match what {
         RecordKind::Map(mapping) => mapping.path.len(),
         RecordKind::Sample(_, sample) => {
-            let sorts = [Sort::Clock, Sort::Leave, Sort::Enter, Sort::Fault];
+            let sorts = [SampledEvent::Clock, SampledEvent::Leave, SampledEvent::Enter, SampledEvent::Fault];
             let pieces = sorts.iter().filter_map(|&sort| sample.piece(sort)).map(|piece| piece.bytes.len()).max();
             let found = sample.kernel_frames().len() * 8 + pieces.unwrap_or(0);
             assert!(found <= 2 * record.len(), "more was read than is there");

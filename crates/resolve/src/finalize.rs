@@ -10,15 +10,15 @@ use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::code::jit::ToldCodes;
+use crate::code::jit::AnnouncedCodes;
 use crate::code::kernel::is_this_boot;
 use crate::error::Error;
 use crate::input::event::Event;
 use crate::input::meta::Meta;
-use crate::input::order::Order;
-use crate::input::spool::{Damage, read_stream};
+use crate::input::order::EventOrder;
+use crate::input::spool::{SpoolDamage, read_stream};
 use crate::losses;
-use crate::naming::{self, Named, Raw};
+use crate::naming::{self, Named, ReplayedTrace};
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::replay::fibers::{self, ThreadRows};
@@ -83,9 +83,9 @@ fn resolve(
     let samples = loaded.replay.intervals.weights.finish();
     trace.pauses = pauses;
     let texts = &loaded.meta.itt.texts;
-    let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
+    let annotations = loaded.replay.annotations.finish(&loaded.replay.thread_table, texts, end_ns);
     let unnamed = sockets::SocketKeys::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
-    let told_code = loaded.told_code.take_all();
+    let announced_code = loaded.announced_code.take_all();
     let threads = ThreadRows {
         off_cpu: &off_cpu,
         samples: &samples,
@@ -95,13 +95,13 @@ fn resolve(
     };
     let fibers = fibers::replay(&loaded.meta, &mut loaded.replay, &threads);
     let Loaded { meta, replay, .. } = &loaded;
-    let raw =
-        Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples, fibers: &fibers };
-    let mut named = naming::name(&raw, told_code, options, progress);
+    let manifest = &trace.manifest;
+    let raw = ReplayedTrace { folder, manifest, meta, replay, off_cpu: &off_cpu, samples: &samples, fibers: &fibers };
+    let mut named = naming::name(&raw, announced_code, options, progress);
     (trace.off_cpu, trace.samples) = naming::events(off_cpu, samples, &named);
-    trace.annotations = naming::annotations(told, &meta.itt.texts, &trace.manifest.probes, &mut named);
+    trace.annotations = naming::annotations(annotations, &meta.itt.texts, &trace.manifest.probes, &mut named);
     trace.fibers = naming::fibers(fibers, &named);
-    (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
+    (trace.processes, trace.threads) = replay.thread_table.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
     let connections = open_requests::resolve(&meta.open_requests, replay);
     (trace.open_requests, trace.sampled_sends) = (connections.open_requests, connections.sampled_sends);
@@ -146,47 +146,48 @@ fn resolve(
 
 /// What was lost in reading, replaying and naming.
 fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (&'static str, u64)> {
-    let Loaded { meta, told_code, replay, .. } = loaded;
+    let Loaded { meta, announced_code, replay, .. } = loaded;
     let counted = [
-        (loss::LATE_RECORDS, loaded.late),
+        (loss::LATE_RECORDS, loaded.late_records),
         (loss::SPOOL_BYTES_LOST, loaded.damage.bytes),
-        (loss::THREADS_MADE_UP, replay.lives.made_up),
-        (loss::THREAD_ENDS_LOST, replay.lives.unseen_ends),
+        (loss::THREADS_MADE_UP, replay.thread_table.made_up),
+        (loss::THREAD_ENDS_LOST, replay.thread_table.unseen_ends),
         (loss::REPAIRED_INTERVALS, replay.intervals.repaired),
         (loss::STACKS_MISSING, named.missing_stacks),
         (loss::BUILD_ID_MISMATCH, named.changed_files),
         (loss::FILES_UNREADABLE, named.unreadable_files),
     ];
-    let told = losses::told(&replay.told.counted, &meta.itt, told_code);
+    let of_annotations = losses::of_annotations(&replay.annotations.counted, &meta.itt, announced_code);
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
-    counted.into_iter().chain(told).chain(cut)
+    counted.into_iter().chain(of_annotations).chain(cut)
 }
 
 /// The spool, read and replayed.
 struct Loaded {
     meta: Meta,
-    told_code: ToldCodes,
+    announced_code: AnnouncedCodes,
     replay: Replay,
-    late: u64,
-    damage: Damage,
+    late_records: u64,
+    damage: SpoolDamage,
 }
 
 fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> Loaded {
-    let (mut meta, mut told_code, mut damage) = (Meta::default(), ToldCodes::default(), Damage::default());
+    let (mut meta, mut announced_code, mut damage) =
+        (Meta::default(), AnnouncedCodes::default(), SpoolDamage::default());
     let mut known: Vec<Event> = Vec::new();
     read_stream(folder, Stream::Meta, &mut damage, &mut |records, _| {
         for record in records {
-            take(record, &mut meta, &mut told_code, &mut |event| known.push(event));
+            take(record, &mut meta, &mut announced_code, &mut |event| known.push(event));
         }
     });
     meta.round_ns = 0; // marks count where they stand among the events
     let end_ns = if manifest.end_ns == 0 { u64::MAX } else { manifest.end_ns };
     let mut replay = Replay::new(manifest.start_ns, end_ns);
-    let mut order = Order::new(known);
+    let mut order = EventOrder::new(known);
     let length = end_ns.saturating_sub(manifest.start_ns);
     read_stream(folder, Stream::Events, &mut damage, &mut |records, last_ns| {
         for record in records {
-            take(record, &mut meta, &mut told_code, &mut |event| order.push(event));
+            take(record, &mut meta, &mut announced_code, &mut |event| order.push(event));
         }
         let (round_ns, meta) = (meta.round_ns, &meta);
         order.release(round_ns, &mut |event| replay.take(&event, meta));
@@ -195,20 +196,20 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
     order.finish(&mut |event| replay.take(&event, &meta));
     for (tgid, time_ns, text) in &meta.commands {
         let time_ns = replay.relative(*time_ns);
-        replay.lives.command(*tgid, time_ns, text);
+        replay.thread_table.command(*tgid, time_ns, text);
     }
     for (tgid, time_ns, belonging) in &meta.belongings {
         let time_ns = replay.relative(*time_ns);
-        replay.lives.belongs(*tgid, time_ns, belonging);
+        replay.thread_table.belongs(*tgid, time_ns, belonging);
     }
-    replay.lives.inherit_belongings();
-    Loaded { late: order.late, meta, told_code, replay, damage }
+    replay.thread_table.inherit_belongings();
+    Loaded { late_records: order.late_records, meta, announced_code, replay, damage }
 }
 
 /// Keeps what a record tells once; hands out what happens at a time.
-fn take(record: Record<'_>, meta: &mut Meta, told_code: &mut ToldCodes, happens: &mut dyn FnMut(Event)) {
+fn take(record: Record<'_>, meta: &mut Meta, announced_code: &mut AnnouncedCodes, happens: &mut dyn FnMut(Event)) {
     if let Record::IttNames(header, bytes) = &record {
-        told_code.take(header, bytes);
+        announced_code.take(header, bytes);
     }
     meta.take(record, happens);
 }

@@ -4,23 +4,23 @@ use dwell_model::losses as loss;
 use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 use dwell_store::{LossTime, Manifest};
 
-use crate::code::jit::ToldCodes;
+use crate::code::jit::AnnouncedCodes;
 use crate::input::itt::Decoder;
 use crate::replay::annotations::UnkeptCounts;
 
 /// What programs said and could not be kept.
-pub fn told(counted: &UnkeptCounts, decoder: &Decoder, code: &ToldCodes) -> [(&'static str, u64); 13] {
+pub fn of_annotations(counted: &UnkeptCounts, decoder: &Decoder, code: &AnnouncedCodes) -> [(&'static str, u64); 13] {
     [
         (loss::ITT_EVENTS_LOST, counted.lost),
         (loss::ITT_BYTES_DAMAGED, decoder.damaged),
-        (loss::ITT_THREADS_UNKNOWN, counted.strangers),
+        (loss::ITT_THREADS_UNKNOWN, counted.unknown_threads),
         (loss::ITT_ENDS_UNMATCHED, counted.unmatched_ends),
         (loss::ITT_TASKS_TOO_DEEP, counted.deep),
         (loss::ITT_IDS_DROPPED, counted.ids),
         (loss::ITT_ROWS_DROPPED, counted.rows),
         (loss::ITT_VALUES_DROPPED, counted.values),
         (loss::ITT_NAMES_DROPPED, decoder.texts.dropped + counted.names),
-        (loss::ITT_CODE_DROPPED, code.room.refused),
+        (loss::ITT_CODE_DROPPED, code.budget.refused),
         (loss::ITT_OBJECTS_DROPPED, counted.objects),
         (loss::ITT_WAITS_UNENDED, counted.unended_waits),
         (loss::ITT_ASKERS_UNKNOWN, counted.askers),

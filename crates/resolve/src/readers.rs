@@ -9,7 +9,7 @@ use crate::code::kernel::KernelFiles;
 pub use crate::code::scripts::line_of as python_line;
 use crate::code::symbol_reader::Depth;
 use crate::code::symbol_table::SymbolTable;
-use crate::code::symbols::{Elsewhere, Request, SymbolPlace, symbolize};
+use crate::code::symbols::{DebugFileSources, Request, SymbolPlace, symbolize};
 use crate::code::{debug_files, modules, scopes};
 use crate::progress::NoProgress;
 
@@ -55,6 +55,6 @@ pub fn names_in(path: &Path, start: u64) -> usize {
     };
     let nowhere = KernelFiles { kallsyms: "/nonexistent".into(), modules: "/nonexistent".into() };
     let depth = Depth { debug_info: true, inlines: true };
-    let answers = symbolize(&[request], depth, Elsewhere { debug_dirs: &[], kernel: &nowhere }, &NoProgress);
+    let answers = symbolize(&[request], depth, DebugFileSources { debug_dirs: &[], kernel: &nowhere }, &NoProgress);
     scoped + answers.iter().flat_map(|answer| &answer.code).map(Vec::len).sum::<usize>()
 }

@@ -90,8 +90,8 @@ fn write(buffer: &mut RecordBuffer, what: u8, time_ns: u64, ids: (u32, u32, u32)
             waker_stack: bits % 5,
             waker_tid: tgid,
             waker_syscall: -1,
-            holder_tid: 0,
-            owner: 0,
+            owner_tid: 0,
+            owner_inner_tid: 0,
         }),
     }
 }

@@ -42,6 +42,6 @@ pub use packed_result::{PackFailure, PrivatePart, begins_packed_result, pack, un
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{
-    Annotations, CodeTables, DelayTables, Estimate, EventKey, Events, FiberTables, Nesting, OUTSIDE, OffCpuEvents,
-    OffCpuTimes, Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Totals, Trace,
+    Annotations, CodeTables, DelayTables, Estimate, EventKey, EventTotals, Events, FiberTables, Nesting, OUTSIDE,
+    OffCpuEvents, OffCpuTimes, Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Trace,
 };

@@ -16,13 +16,14 @@ enums! {
         SEEDED = 8,
         /// The thread switched out waits for CPython's global interpreter lock.
         GIL = 16,
-        /// It blocks in futex with the same stack and registers as the last time.
+        /// The thread switched out waits in the same call as the last time, as far as its stack and registers tell. Confirmed by what
+        /// it did in between, it is the column `again`.
         SAME_CALL = 32,
         /// The thread switched out waits because its control group is at its limit of memory.
         MEMORY_LIMIT = 64,
         /// The thread switched out waits for a Java monitor, or for a lock of `java.util.concurrent`. The BPF program gives the lock's
-        /// address as `object`, operation | 1 << 16 for a monitor | class << 32 as `detail`, what the lock says of its owner as `holder_tid` and
-        /// `owner`; in the trace `object` is the key of an [`ObjectRecord`](crate::ObjectRecord), and `owner` is 0.
+        /// address as `object`, operation | 1 << 16 for a monitor | class << 32 as `detail`, what the lock says of its owner as `owner_tid`
+        /// and `owner_inner_tid`; in the trace `object` is the key of an [`ObjectRecord`](crate::ObjectRecord), and `owner_inner_tid` is 0.
         JAVA_LOCK = 128,
     }
     /// Numbers of [`SwitchRecord::waker_context`].
@@ -83,10 +84,10 @@ records! {
         waker_tid: u32,
         /// Of the thread switched in: the system call that its waker was in.
         waker_syscall: i32,
-        /// Of the thread switched out: who holds the lock that it waits for, 0 = not known.
-        holder_tid: u32,
-        /// The same as a C library's lock says it: an id in that thread's pid namespace.
-        owner: u32,
+        /// Of the thread switched out: who has the lock that it waits for, by what CPython, the kernel or the JVM say, 0 = not known.
+        owner_tid: u32,
+        /// The same by what a C library's lock says: an id in that thread's pid namespace.
+        owner_inner_tid: u32,
     }
     /// A running thread, by the clock.
     SampleRecord = record_sample, 40 {

@@ -70,7 +70,7 @@ static __always_inline u64 taker_key(struct inode *inode, const struct held_lock
 }
 
 /* The thread that took the lock which `request` waits for, 0 = not known. */
-static __always_inline u32 lock_holder(struct inode *inode, struct held_lock *request)
+static __always_inline u32 file_lock_owner(struct inode *inode, struct held_lock *request)
 {
 	struct taker *taker;
 	u64 key;
@@ -94,10 +94,10 @@ static __always_inline void note_file_lock(struct inode *inode, struct file_lock
 
 	if (!thread || !inode || !request)
 		return;
-	thread->lock_holder = 0;
+	thread->file_lock_owner = 0;
 	look_at_lock(request, &lock);
 	if (result == FILE_LOCK_DEFERRED) {
-		thread->lock_holder = lock_holder(inode, &lock);
+		thread->file_lock_owner = file_lock_owner(inode, &lock);
 	} else if (!result && lock.type != F_UNLCK) {
 		taker.tid = tid_of(current);
 		key = taker_key(inode, &lock);

@@ -131,8 +131,8 @@ __noinline int note_java_lock(struct record_switch *record, u32 tgid, u32 tid, u
 	record->flags |= SWITCH_JAVA_LOCK;
 	record->object = wait->lock;
 	record->detail = (u16)record->detail | wait->is_monitor << 16 | (u64)wait->class << 32;
-	record->holder_tid = wait->owner;
-	record->owner = wait->owner >> 32;
+	record->owner_tid = wait->owner;
+	record->owner_inner_tid = wait->owner >> 32;
 	return 1;
 }
 

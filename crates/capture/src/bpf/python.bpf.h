@@ -263,7 +263,7 @@ __noinline int python_describe(struct python_process *process, struct script_scr
  * Who holds the global interpreter lock, when the futex at `address` is part of it: true then. The lock's mutex and
  * condition variable lie in struct _gil_runtime_state, Include/internal/pycore_gil.h.
  */
-static __always_inline bool python_gil(struct task_struct *task, struct thread *thread, u64 address, u32 *holder)
+static __always_inline bool python_gil(struct task_struct *task, struct thread *thread, u64 address, u32 *owner_tid)
 {
 	struct python_process *process = interpreter_of(tgid_of(task));
 	u64 gil, state, key;
@@ -281,7 +281,7 @@ static __always_inline bool python_gil(struct task_struct *task, struct thread *
 		return true;
 	key = python_thread_key(task, state);
 	tid = bpf_map_lookup_elem(&python_threads, &key);
-	*holder = tid ? *tid : 0;
+	*owner_tid = tid ? *tid : 0;
 	return true;
 }
 

@@ -67,7 +67,7 @@ struct thread {
 	u64 python_interpreter; /* that one's PyInterpreterState */
 	u64 python_failure_ns;  /* when it was last looked for in vain */
 	u64 stop;               /* of a process's first thread: key of what stopped the process last */
-	u32 lock_holder;        /* of the file lock that it asked for last and did not get, 0 = not known */
+	u32 file_lock_owner;    /* of the file lock that it asked for last and did not get, 0 = not known */
 	u32 python_failures;    /* searches since it was last seen to run Python code */
 	u8 python_idle;         /* that state ran none the last time */
 	u8 waker_context;

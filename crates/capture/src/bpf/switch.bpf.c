@@ -65,13 +65,13 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			if (record->syscall == SYSCALL_FUTEX && state && !(state & STATE_STOPPED)) {
 				if (HAS(SAME_CALL) && is_same_call(prev, out, record->object, record->detail))
 					record->flags |= SWITCH_SAME_CALL;
-				if (HAS(GIL) && python_gil(prev, out, record->object, &record->holder_tid))
+				if (HAS(GIL) && python_gil(prev, out, record->object, &record->owner_tid))
 					record->flags |= SWITCH_GIL;
 				else if (!(HAS(JAVA) && is_for_java_lock(control, prev, record)) && HAS(OWNER))
-					record->owner = lock_owner(record->object, record->detail);
+					record->owner_inner_tid = lock_owner(record->object, record->detail);
 			}
 			if (record->syscall == SYSCALL_FLOCK || record->syscall == SYSCALL_FCNTL) {
-				record->holder_tid = state ? out->lock_holder : 0;
+				record->owner_tid = state ? out->file_lock_owner : 0;
 			}
 			if (state && needs_kernel_stack(state, target.class, control))
 				record->kernel_stack = take_kernel_stack(ctx, prev);

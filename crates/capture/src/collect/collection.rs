@@ -18,10 +18,10 @@ use crate::kernel::perf::Mapping;
 use crate::options::Options;
 use crate::output::outliers::Outliers;
 use crate::priority::SavedScheduling;
-use crate::programs::keeper::Keeper;
+use crate::programs::keeper::FileKeeper;
 use crate::programs::launch::Child;
-use crate::programs::proc::Began;
-use crate::stacks::unwinding::Unwinding;
+use crate::programs::proc::ProcessStart;
+use crate::stacks::unwinding::UnwindTables;
 use crate::topics::goroutines::Goroutines;
 use crate::topics::itt::Itt;
 use crate::topics::system::System;
@@ -57,7 +57,7 @@ pub(super) struct Pause {
 
 /// How a collection ends that was told to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum EndRequest {
     Stop,
     Cancel,
 }
@@ -67,15 +67,15 @@ pub(super) struct Collection<'a> {
     pub(super) source: Box<dyn Source + 'a>,
     pub(super) drained: Rc<RefCell<EventSink>>,
     pub(super) mappings: Vec<Mapping>,
-    pub(super) unwinding: Unwinding,
-    pub(super) keeper: Keeper,
+    pub(super) unwinding: UnwindTables,
+    pub(super) keeper: FileKeeper,
     pub(super) outliers: Option<Outliers>,
     pub(super) modules: Folder,
     pub(super) system: Option<System>,
     pub(super) goroutines: Option<Goroutines>,
     pub(super) child: Option<Child>,
     /// The running processes that it was attached to.
-    pub(super) attached: Vec<(u32, Option<Began>)>,
+    pub(super) attached: Vec<(u32, Option<ProcessStart>)>,
     pub(super) pidfds: Vec<OwnedFd>,
     pub(super) itt: Itt,
     pub(super) quotas: QuotaWatch,
@@ -86,7 +86,7 @@ pub(super) struct Collection<'a> {
     pub(super) soon: bool,
     pub(super) stopping_since_ns: Option<u64>,
     pub(super) rounds: u64,
-    pub(super) late: SchedulingDelay,
+    pub(super) scheduling_delay: SchedulingDelay,
     pub(super) losing: LossTimeline,
     pub(super) losses_seen: u64,
     /// How this thread was scheduled before the collection.
@@ -97,7 +97,7 @@ pub(super) struct Collection<'a> {
     pub(super) folder: ResultFolder,
     pub(super) snapshots: u32,
     /// It was told to end.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<EndRequest>,
     /// When what has joined the targets is to be looked up.
     pub(super) next_joining_ns: u64,
     /// There may be intervals in which threads run.

@@ -22,7 +22,7 @@ pub struct SchedulingDelay {
     /// The highest real-time priority of a profiled thread that was seen.
     urgency: u32,
     /// This thread's own, once there was such a thread and it could be set.
-    own: Option<u32>,
+    own_priority: Option<u32>,
 }
 
 impl SchedulingDelay {
@@ -46,7 +46,7 @@ impl SchedulingDelay {
     pub fn stay_ahead(&mut self, urgency: u32) {
         if urgency > self.urgency {
             self.urgency = urgency;
-            self.own = raise_priority(urgency);
+            self.own_priority = raise_priority(urgency);
         }
     }
 
@@ -54,7 +54,7 @@ impl SchedulingDelay {
     pub fn notices(&self) -> Vec<Notice> {
         let seconds = || format!("{:.3}", self.longest_ns as f64 / 1e9);
         let late = (self.count > 0).then(|| notice!(COLLECTOR_LATE, count = self.count, seconds = seconds()));
-        let ahead = self.own.map(|own| notice!(COLLECTOR_AHEAD, own = own, theirs = self.urgency));
+        let ahead = self.own_priority.map(|own| notice!(COLLECTOR_AHEAD, own = own, theirs = self.urgency));
         late.into_iter().chain(ahead).collect()
     }
 }

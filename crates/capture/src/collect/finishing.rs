@@ -58,13 +58,13 @@ impl Collection<'_> {
         manifest.events = drained.recorder.event_count;
         self.add_losses(&drained);
         let manifest = &mut self.manifest;
-        manifest.notices.extend(self.late.notices());
+        manifest.notices.extend(self.scheduling_delay.notices());
         manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
         manifest.notices.append(&mut drained.java_code.take_notices());
         if self.child.is_some() {
-            manifest.notices.extend(running_on(&drained.lives, manifest.exit_status.is_some()));
+            manifest.notices.extend(running_on(&drained.lifetimes, manifest.exit_status.is_some()));
         }
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
@@ -110,8 +110,8 @@ const NAMED: usize = 3;
 
 /// Says which processes of the launched program are still there: what is left of one that ended, such as a daemon; or all of them, where the
 /// recording was stopped before.
-fn running_on(lives: &ProcessLifetimes, has_ended: bool) -> Option<Notice> {
-    let mut there: Vec<u32> = lives.living().collect();
+fn running_on(lifetimes: &ProcessLifetimes, has_ended: bool) -> Option<Notice> {
+    let mut there: Vec<u32> = lifetimes.living().collect();
     there.sort_unstable();
     let name = |pid: &u32| format!("{} ({pid})", proc::name(*pid).unwrap_or_default());
     let named: Vec<String> = there.iter().take(NAMED).map(name).collect();

@@ -46,9 +46,9 @@ impl Collection<'_> {
     }
 
     fn joined(&self, selection: &Selection) -> Vec<u32> {
-        let lives = &self.drained.borrow().lives;
+        let lifetimes = &self.drained.borrow().lifetimes;
         let own_only = self.options.own_only;
-        let is_new = |pid: &u32| !lives.contains(*pid) && proc::may_record(*pid, own_only);
+        let is_new = |pid: &u32| !lifetimes.contains(*pid) && proc::may_record(*pid, own_only);
         selection.pids().into_iter().filter(is_new).collect()
     }
 

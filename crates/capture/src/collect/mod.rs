@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 use dwell_store::{Manifest, ResultFolder};
 
-use self::collection::{Collection, Ending};
+use self::collection::{Collection, EndRequest};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::programs::launch::Child;
@@ -66,7 +66,7 @@ pub fn collect(
 ) -> std::result::Result<Collected, Box<BrokenOff>> {
     let mut collection = Collection::start(folder, options)?;
     let recorded = collection.record(progress, stop).and_then(|()| collection.finish(folder));
-    let is_cancelled = collection.ending == Some(Ending::Cancel);
+    let is_cancelled = collection.ending == Some(EndRequest::Cancel);
     recorded
         .map(|manifest| Collected { manifest, is_cancelled })
         .map_err(|error| Box::new(BrokenOff { error, program: collection.child.take() }))

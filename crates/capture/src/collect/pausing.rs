@@ -6,21 +6,21 @@ use dwell_store::raw::wire::kind;
 use super::collection::Collection;
 use crate::error::Result;
 use crate::topics::goroutines::Goroutines;
-use crate::topics::itt::Wish;
+use crate::topics::itt::ProgramRequest;
 
 impl Collection<'_> {
     /// Does what the last program wished since the last round. A pause that was over before this round is skipped.
-    pub(super) fn apply_control(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
+    pub(super) fn apply_control(&mut self, wishes: &[(u64, ProgramRequest)]) -> Result<()> {
         if self.pause.is_final {
             return Ok(());
         }
-        let of = |wanted: Wish| wishes.iter().rev().find(|(_, wish)| *wish == wanted);
-        if let Some((time_ns, _)) = of(Wish::Detach) {
+        let of = |wanted: ProgramRequest| wishes.iter().rev().find(|(_, wish)| *wish == wanted);
+        if let Some((time_ns, _)) = of(ProgramRequest::Detach) {
             return self.record_no_more(*time_ns, notice!(RECORDING_ENDED));
         }
         match wishes.last() {
-            Some((time_ns, Wish::Pause)) if !self.pause.is_on => self.pause(*time_ns),
-            Some((time_ns, Wish::Resume)) if self.pause.is_on => self.resume(*time_ns),
+            Some((time_ns, ProgramRequest::Pause)) if !self.pause.is_on => self.pause(*time_ns),
+            Some((time_ns, ProgramRequest::Resume)) if self.pause.is_on => self.resume(*time_ns),
             _ => Ok(()),
         }
     }

@@ -12,13 +12,13 @@ use crate::options::Options;
 use crate::output::outliers::Outliers;
 use crate::output::processor_trace::ProcessorTrace;
 use crate::output::recorder::Recorder;
-use crate::output::watch::Watch;
+use crate::output::watch::IntervalWatch;
 
 /// The writing end of the raw trace, with what a trigger looks for.
 pub(super) fn recorder(folder: &ResultFolder, options: &Options) -> Result<Recorder> {
     let mut recorder = Recorder::create(&folder.spool()?, monotonic_ns(), options.ring_buffer_ns)?;
     let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
-    recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
+    recorder.watch = options.trigger.clone().map(|trigger| IntervalWatch::new(trigger, probes()));
     Ok(recorder)
 }
 

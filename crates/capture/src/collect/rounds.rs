@@ -14,7 +14,7 @@ use crate::drain::copies::{walk_copies, walk_waiting};
 use crate::drain::follow::follow;
 use crate::error::Result;
 use crate::topics::goroutines::Goroutines;
-use crate::topics::itt::Wish;
+use crate::topics::itt::ProgramRequest;
 
 /// A program that has mapped nothing for so long has started, and would announce itself if it meant to.
 const STARTED_NS: u64 = 250_000_000;
@@ -28,7 +28,7 @@ impl Collection<'_> {
             return;
         }
         programs.iter().for_each(|&pid| self.quotas.look(pid));
-        self.quotas.round(monotonic_ns(), || drained.lives.ids().collect());
+        self.quotas.round(monotonic_ns(), || drained.lifetimes.ids().collect());
         if let Some(system) = &mut self.system {
             programs.iter().for_each(|&pid| system.process(pid));
             if now || system.due_in(monotonic_ns()) == 0 {
@@ -45,8 +45,8 @@ impl Collection<'_> {
     }
 
     pub(super) fn round(&mut self, at_end: bool) -> Result<()> {
-        self.late.note();
-        self.late.stay_ahead(self.source.urgency());
+        self.scheduling_delay.note();
+        self.scheduling_delay.stay_ahead(self.source.urgency());
         self.read_beside(false);
         let time_ns = self.drain_source(at_end)?;
         let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
@@ -99,13 +99,13 @@ impl Collection<'_> {
         let drained = &mut *drained;
         drained.recorder.end_round(settled_ns)?;
         if drained.recorder.wants_all_again() {
-            let since_ns = self.source.tell_again()?;
+            let since_ns = self.source.describe_again()?;
             self.goroutines.iter_mut().for_each(Goroutines::describe_again);
             drained.java_code.describe_again();
-            drained.recorder.all_is_told_again(since_ns, monotonic_ns());
+            drained.recorder.all_is_described_again(since_ns, monotonic_ns());
         }
         if let Some(outliers) = &mut self.outliers
-            && outliers.is_due(&mut drained.recorder, &drained.lives, time_ns)
+            && outliers.is_due(&mut drained.recorder, &drained.lifetimes, time_ns)
         {
             note_losses(&*self.source, &mut self.losing, &mut self.manifest);
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
@@ -115,13 +115,13 @@ impl Collection<'_> {
     }
 
     /// Drains what programs announce. Returns what they wish.
-    pub(super) fn drain_itt(&mut self) -> Result<Vec<(u64, Wish)>> {
+    pub(super) fn drain_itt(&mut self) -> Result<Vec<(u64, ProgramRequest)>> {
         let mut drained = self.drained.borrow_mut();
         let drained = &mut *drained;
         for (tgid, time_ns) in drained.ended_programs.drain(..) {
             self.itt.end_program(tgid, time_ns);
         }
-        let found = self.itt.round(&drained.lives, &mut drained.recorder, self.pause.is_on)?;
+        let found = self.itt.round(&drained.lifetimes, &mut drained.recorder, self.pause.is_on)?;
         self.soon |= found.busy;
         self.itt_left = found.more;
         if let Some(library) = self.itt.library_in_use() {

@@ -26,7 +26,7 @@ use crate::machine;
 use crate::options::{Options, Target};
 use crate::output::recorder::Recorder;
 use crate::priority::be_prompt;
-use crate::programs::keeper::Keeper;
+use crate::programs::keeper::FileKeeper;
 use crate::programs::launch::{self, Child};
 use crate::programs::proc;
 use crate::topics::goroutines::Goroutines;
@@ -132,7 +132,7 @@ impl<'a> Collection<'a> {
             drained,
             mappings: Vec::new(),
             unwinding,
-            keeper: Keeper::new(modules.clone(), options.result_owner.clone()),
+            keeper: FileKeeper::new(modules.clone(), options.result_owner.clone()),
             outliers: outliers(folder, options, &mut manifest.notices),
             modules,
             system: system(options),
@@ -147,7 +147,7 @@ impl<'a> Collection<'a> {
             soon: false,
             stopping_since_ns: None,
             rounds: 0,
-            late: SchedulingDelay::begin(),
+            scheduling_delay: SchedulingDelay::begin(),
             losing: LossTimeline::begin(now),
             losses_seen: 0,
             scheduled,

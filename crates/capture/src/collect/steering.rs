@@ -6,7 +6,7 @@ use dwell_model::notice;
 use dwell_store::raw::wire::{RecordHeader, kind};
 use dwell_store::{ControlReply, ControlRequest, ControlStatus, MOST_PROCESSES, State};
 
-use super::collection::{Collection, Ending};
+use super::collection::{Collection, EndRequest};
 use super::control_socket::{ControlSocket, answer};
 use super::manifest::note_losses;
 use super::recording::recorded_bytes;
@@ -40,8 +40,8 @@ impl Collection<'_> {
             ControlRequest::Pause => self.pause(now)?,
             ControlRequest::Resume if !self.pause.is_on => return refused("it is not paused"),
             ControlRequest::Resume => self.resume(now)?,
-            ControlRequest::Stop => self.ending = Some(Ending::Stop),
-            ControlRequest::Cancel => self.ending = Some(Ending::Cancel),
+            ControlRequest::Stop => self.ending = Some(EndRequest::Stop),
+            ControlRequest::Cancel => self.ending = Some(EndRequest::Cancel),
             ControlRequest::Mark(text) => return Ok(self.mark(&text, now)),
             ControlRequest::Snapshot => return Ok(self.snapshot(now)),
             ControlRequest::Processes => return Ok(self.processes()),
@@ -65,13 +65,13 @@ impl Collection<'_> {
 
     /// Those whose end has not been seen: `/proc` is not asked, since whoever looks at them again and again sees it anyway.
     fn processes(&self) -> ControlReply {
-        ControlReply::Processes(self.drained.borrow().lives.ids().take(MOST_PROCESSES).collect())
+        ControlReply::Processes(self.drained.borrow().lifetimes.ids().take(MOST_PROCESSES).collect())
     }
 
     /// Marks this instant. A mark is a thread's.
     fn mark(&mut self, text: &str, now_ns: u64) -> ControlReply {
         let mut drained = self.drained.borrow_mut();
-        let Some(tid) = drained.lives.living().min() else {
+        let Some(tid) = drained.lifetimes.living().min() else {
             return ControlReply::Refused("no process is recorded yet".into());
         };
         let header = RecordHeader { kind: kind::MARK, size: 0, tid, time_ns: now_ns };

@@ -6,7 +6,7 @@ use super::drained::{EventSink, StackCopy};
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::stacks::python::Interpreter;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 use crate::stacks::waiting;
 
 /// Copied stacks, of 28 KiB at most, that wait for the tables of large files, or for time.
@@ -17,7 +17,7 @@ const WALKING_NS: u64 = 10_000_000;
 const LAST_WALKING_NS: u64 = 1_000_000_000;
 
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
-pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
+pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut UnwindTables) {
     let processes = unwinding.interpreters().clone();
     let mut interpreters: HashMap<u32, Option<Interpreter<'_>>> = HashMap::new();
     for record in std::mem::take(&mut drained.waiting) {
@@ -39,7 +39,7 @@ pub fn walk_waiting(drained: &mut EventSink, unwinding: &mut Unwinding) {
 /// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those,
 /// and not longer than there is time. `read_ns` is when the rings began to be drained, none at the end of the collection:
 /// of a later copy the process may not be known yet.
-pub fn walk_copies(drained: &mut EventSink, unwinding: &mut Unwinding, read_ns: Option<u64>) {
+pub fn walk_copies(drained: &mut EventSink, unwinding: &mut UnwindTables, read_ns: Option<u64>) {
     let held = if unwinding.is_behind() && read_ns.is_some() { MAX_HELD_COPIES } else { 0 };
     let is_early = |(record, _): &StackCopy| read_ns.is_none_or(|read_ns| record.h.time_ns < read_ns);
     let (mut due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut drained.copies).into_iter().partition(is_early);
@@ -53,7 +53,7 @@ pub fn walk_copies(drained: &mut EventSink, unwinding: &mut Unwinding, read_ns: 
 }
 
 /// Those of process `tgid` from before `time_ns`, when its tables are about to go: they are made where they are still missing.
-pub fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut EventSink, unwinding: &mut Unwinding) -> Result<()> {
+pub fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut EventSink, unwinding: &mut UnwindTables) -> Result<()> {
     let goes = |(record, _): &StackCopy| record.tgid == tgid && record.h.time_ns < time_ns;
     if !drained.copies.iter().any(goes) {
         return Ok(());
@@ -70,7 +70,7 @@ fn walk_for(
     copies: Vec<StackCopy>,
     time_ns: u64,
     drained: &mut EventSink,
-    unwinding: &mut Unwinding,
+    unwinding: &mut UnwindTables,
 ) -> Vec<StackCopy> {
     let until = monotonic_ns() + time_ns;
     let mut copies = copies.into_iter();

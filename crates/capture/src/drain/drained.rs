@@ -13,7 +13,7 @@ use super::epoll_sets::EpollSets;
 use super::lock_holders::LockHolders;
 use super::mapping_scope::ScopeFilter;
 use super::proc_maps_poller::LookedUp;
-use super::process_events::News;
+use super::process_events::ProcessEvent;
 use crate::error::Error;
 use crate::kernel::perf::Mapping;
 use crate::output::recorder::Recorder;
@@ -32,7 +32,7 @@ pub type StackCopy = (RegistersRecord, Vec<u8>);
 pub struct EventSink {
     pub recorder: Recorder,
     pub failure: Option<Error>,
-    pub lives: ProcessLifetimes,
+    pub lifetimes: ProcessLifetimes,
     pub threads: u64,
     pub exits: u64,
     pub last_exit_ns: u64,
@@ -43,7 +43,7 @@ pub struct EventSink {
     /// Stacks of threads that waited already, whose frames of a script could not be read to the end.
     pub script_frames_unreadable: u64,
     /// Of all CPUs, with their times.
-    pub news: Vec<(u64, News)>,
+    pub process_events: Vec<(u64, ProcessEvent)>,
     /// Processes that ended, or run another program, and when.
     pub ended_programs: Vec<(u32, u64)>,
     /// Processes that ran a program since the machine's counters were read.
@@ -59,7 +59,7 @@ pub struct EventSink {
     /// When a process last mapped a file.
     pub mapped_ns: u64,
     /// Where only own programs may be recorded.
-    pub(super) own: Option<ScopeFilter>,
+    pub(super) scope_filter: Option<ScopeFilter>,
     /// Where the kernel does not tell mappings.
     pub looked_up: Option<LookedUp>,
 }
@@ -70,7 +70,7 @@ impl EventSink {
         Self {
             recorder,
             failure: None,
-            lives: ProcessLifetimes::default(),
+            lifetimes: ProcessLifetimes::default(),
             threads: 0,
             exits: 0,
             last_exit_ns: 0,
@@ -79,7 +79,7 @@ impl EventSink {
             copies_lost: 0,
             seeded_stacks_lost: 0,
             script_frames_unreadable: 0,
-            news: Vec::new(),
+            process_events: Vec::new(),
             ended_programs: Vec::new(),
             programs: Vec::new(),
             belongings: Belongings::default(),
@@ -90,7 +90,7 @@ impl EventSink {
             javascript: JavaScript::default(),
             announces: false,
             mapped_ns: 0,
-            own: own_only.then(ScopeFilter::default),
+            scope_filter: own_only.then(ScopeFilter::default),
             looked_up: None,
         }
     }
@@ -98,10 +98,10 @@ impl EventSink {
     /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
     /// that came before `read_ns`, when the rings began to be drained, the fork has been.
     pub fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64, at_end: bool) -> Vec<Mapping> {
-        let known = |mapping: &Mapping| self.lives.contains(mapping.header.h.tid);
+        let known = |mapping: &Mapping| self.lifetimes.contains(mapping.header.h.tid);
         let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
-        let ours = match &mut self.own {
-            Some(own) => own.let_through(ours, (!at_end).then_some(read_ns)),
+        let ours = match &mut self.scope_filter {
+            Some(filter) => filter.let_through(ours, (!at_end).then_some(read_ns)),
             None => ours,
         };
         self.mapped(ours, read_ns);
@@ -112,18 +112,19 @@ impl EventSink {
     pub fn mapped(&mut self, ours: Vec<Mapping>, read_ns: u64) {
         self.announces |= ours.iter().any(|mapping| itt::is_library(&mapping.path));
         self.mapped_ns = if ours.is_empty() { self.mapped_ns } else { read_ns };
-        self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
+        self.process_events
+            .extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, ProcessEvent::Mapped(mapping))));
     }
 
     /// How many mappings were dropped, since the user may not look at the programs.
     pub fn mappings_out_of_scope(&self) -> u64 {
-        self.own.as_ref().map_or(0, |own| own.dropped)
+        self.scope_filter.as_ref().map_or(0, |filter| filter.dropped)
     }
 
     /// A thread is recorded no more, since its process runs what the user may not look at. Returns its end, for the trace.
     fn left(&mut self, left: &ThreadLeftRecord) -> ThreadExitRecord {
-        if let Some(own) = &mut self.own {
-            own.left(left);
+        if let Some(filter) = &mut self.scope_filter {
+            filter.left(left);
         }
         let h = RecordHeader { kind: kind::THREAD_EXIT, size: size_of::<ThreadExitRecord>() as u16, ..left.exit.h };
         ThreadExitRecord { h, ..left.exit }
@@ -195,16 +196,17 @@ impl EventSink {
     fn thread_new(&mut self, new: &ThreadNewRecord) {
         let (tid, time_ns) = (new.h.tid, new.h.time_ns);
         self.threads += 1;
-        self.lives.begin(new.tgid, time_ns);
+        self.lifetimes.begin(new.tgid, time_ns);
         self.fault_places.thread_new(tid, new.tgid);
         let is_first = tid == new.tgid && new.flags & THREAD_SEEDED == 0;
-        self.news.push((time_ns, News::ThreadNew { tgid: new.tgid, parent: new.parent_tgid, is_first }));
+        self.process_events
+            .push((time_ns, ProcessEvent::ThreadNew { tgid: new.tgid, parent: new.parent_tgid, is_first }));
     }
 
     fn thread_exit(&mut self, exit: &ThreadExitRecord) {
         let time_ns = exit.h.time_ns;
-        self.news.push((time_ns, News::ThreadExit(exit.tgid)));
-        self.own.iter_mut().for_each(|own| own.thread_ended(exit.tgid, time_ns));
+        self.process_events.push((time_ns, ProcessEvent::ThreadExit(exit.tgid)));
+        self.scope_filter.iter_mut().for_each(|filter| filter.thread_ended(exit.tgid, time_ns));
         if exit.tgid == exit.h.tid {
             self.fault_places.forget(exit.tgid);
         }
@@ -214,15 +216,15 @@ impl EventSink {
 
     /// Process `pid` runs another program.
     fn program(&mut self, pid: u32, time_ns: u64) {
-        self.news.push((time_ns, News::Program { pid }));
-        self.own.iter_mut().for_each(|own| own.runs(pid, time_ns));
+        self.process_events.push((time_ns, ProcessEvent::Program { pid }));
+        self.scope_filter.iter_mut().for_each(|filter| filter.runs(pid, time_ns));
         self.fault_places.forget(pid);
     }
 
     fn object(&mut self, object: &ObjectRecord) {
         if object.kind == object_kind::ANONYMOUS && c_string(&object.text) == "[eventpoll]" {
             let (pid, fd, key) = (object.tgid, object.fd, object.key);
-            self.news.push((object.h.time_ns, News::EpollMembers { pid, fd, key }));
+            self.process_events.push((object.h.time_ns, ProcessEvent::EpollMembers { pid, fd, key }));
         }
     }
 }
@@ -271,10 +273,11 @@ pub fn take_record(drained: &mut EventSink, bytes: &[u8]) {
 /// memory than the current one's.
 fn seeded_wait(bytes: &[u8]) -> Option<SwitchRecord> {
     const FUTEX: i32 = Syscall::number_of("futex");
-    let is_wait = |it: &SwitchRecord| it.flags & switch_flag::SEEDED != 0 && it.syscall == FUTEX && it.owner == 0;
+    let is_wait =
+        |it: &SwitchRecord| it.flags & switch_flag::SEEDED != 0 && it.syscall == FUTEX && it.owner_inner_tid == 0;
     let mut record = prefix::<SwitchRecord>(bytes).filter(is_wait)?;
     let _looking = dwell_rights::raise(&[dwell_rights::PTRACE]);
-    record.owner = lock_owner(record.h.tid, record.object, record.detail);
+    record.owner_inner_tid = lock_owner(record.h.tid, record.object, record.detail);
     Some(record)
 }
 

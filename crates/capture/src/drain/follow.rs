@@ -4,52 +4,59 @@ use dwell_store::raw::wire::{ExecRecord, RecordHeader, kind};
 
 use super::copies::walk_copies_of;
 use super::drained::EventSink;
-use super::process_events::News;
+use super::process_events::ProcessEvent;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::programs::keeper::Keeper;
+use crate::programs::keeper::FileKeeper;
 use crate::programs::proc;
-use crate::programs::process_lifetimes::{Belongs, ProcessLifetimes};
-use crate::stacks::unwinding::Unwinding;
+use crate::programs::process_lifetimes::{ProcessLifetimes, ProcessMembership};
+use crate::stacks::unwinding::UnwindTables;
 
 /// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
-pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
+pub fn follow(
+    drained: &mut EventSink,
+    unwinding: &mut UnwindTables,
+    keeper: &mut FileKeeper,
+    now_ns: u64,
+) -> Result<()> {
     if let Some(looked_up) = &mut drained.looked_up {
-        let found = looked_up.look(&drained.news, now_ns);
+        let found = looked_up.look(&drained.process_events, now_ns);
         drained.mapped(found, now_ns);
     }
-    let mut all = std::mem::take(&mut drained.news);
+    let mut all = std::mem::take(&mut drained.process_events);
     all.sort_by_key(|(time_ns, _)| *time_ns);
-    for (time_ns, news) in all {
-        let (kind, tid, key, text) = match news {
-            News::ThreadNew { tgid, parent, is_first } => {
-                if is_first && drained.lives.is_reuse(tgid, time_ns) {
-                    drained.lives.end(tgid);
+    for (time_ns, event) in all {
+        let (kind, tid, key, text) = match event {
+            ProcessEvent::ThreadNew { tgid, parent, is_first } => {
+                if is_first && drained.lifetimes.is_reuse(tgid, time_ns) {
+                    drained.lifetimes.end(tgid);
                     end_process(tgid, time_ns, drained, unwinding, keeper)?;
                 }
-                drained.lives.thread_new(tgid, time_ns);
+                drained.lifetimes.thread_new(tgid, time_ns);
                 unwinding.thread_new(tgid, parent)?;
                 keeper.thread_new(tgid, parent, is_first.then_some(time_ns));
                 continue;
             }
-            News::ThreadExit(tgid) => {
-                drained.lives.thread_exit(tgid, time_ns);
+            ProcessEvent::ThreadExit(tgid) => {
+                drained.lifetimes.thread_exit(tgid, time_ns);
                 continue;
             }
-            News::Mapped(mut mapping) => {
-                match drained.lives.belongs(mapping.header.h.tid, time_ns) {
-                    Belongs::Yes => {
+            ProcessEvent::Mapped(mut mapping) => {
+                match drained.lifetimes.belongs(mapping.header.h.tid, time_ns) {
+                    ProcessMembership::Yes => {
                         keeper.mapped(&mut mapping); // before its table is made: that takes time
                         drained.maps_code(&mapping);
                         unwinding.map(&mapping)?;
                         drained.recorder.meta().map(mapping.header, &mapping.path);
                     }
-                    Belongs::NotYetKnown => drained.news.push((time_ns, News::Mapped(mapping))),
-                    Belongs::No => {}
+                    ProcessMembership::NotYetKnown => {
+                        drained.process_events.push((time_ns, ProcessEvent::Mapped(mapping)));
+                    }
+                    ProcessMembership::No => {}
                 }
                 continue;
             }
-            News::Program { pid } => {
+            ProcessEvent::Program { pid } => {
                 let is_still = ProcessLifetimes::is_still(pid, time_ns);
                 walk_copies_of(pid, time_ns, drained, unwinding)?;
                 drained.programs.push(pid);
@@ -66,7 +73,7 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
                 let words = if is_still { proc::command_line(pid) } else { Vec::new() };
                 (kind::COMMAND, pid, 0, words)
             }
-            News::EpollMembers { pid, fd, key } => {
+            ProcessEvent::EpollMembers { pid, fd, key } => {
                 (kind::MEMBERS, pid, key, drained.epoll_sets.seen((pid, fd, key), now_ns))
             }
         };
@@ -76,7 +83,7 @@ pub fn follow(drained: &mut EventSink, unwinding: &mut Unwinding, keeper: &mut K
         let header = RecordHeader { kind: kind::MEMBERS, size: 0, tid: pid, time_ns: now_ns };
         drained.recorder.meta().text(header, key, &members);
     }
-    for tgid in drained.lives.end_round(now_ns) {
+    for tgid in drained.lifetimes.end_round(now_ns) {
         end_process(tgid, u64::MAX, drained, unwinding, keeper)?;
     }
     Ok(())
@@ -96,15 +103,15 @@ fn end_process(
     tgid: u32,
     time_ns: u64,
     drained: &mut EventSink,
-    unwinding: &mut Unwinding,
-    keeper: &mut Keeper,
+    unwinding: &mut UnwindTables,
+    keeper: &mut FileKeeper,
 ) -> Result<()> {
     walk_copies_of(tgid, time_ns, drained, unwinding)?;
     unwinding.forget_process(tgid, time_ns != u64::MAX)?;
     keeper.exit(tgid, time_ns.min(monotonic_ns()));
     drained.fault_places.forget(tgid);
     drained.forget_program(tgid);
-    drained.own.iter_mut().for_each(|own| own.forget(tgid));
+    drained.scope_filter.iter_mut().for_each(|filter| filter.forget(tgid));
     drained.ended_programs.push((tgid, time_ns));
     Ok(())
 }
@@ -124,8 +131,8 @@ pub fn describe_running(pids: &[u32], now_ns: u64, drained: &mut EventSink) {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let kept = name.len().min(exec.comm.len() - 1);
         exec.comm[..kept].copy_from_slice(&name[..kept]);
-        drained.lives.begin(pid, now_ns);
+        drained.lifetimes.begin(pid, now_ns);
         drained.recorder.meta().fixed(&exec);
-        drained.news.push((now_ns, News::Program { pid }));
+        drained.process_events.push((now_ns, ProcessEvent::Program { pid }));
     }
 }

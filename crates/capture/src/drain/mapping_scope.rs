@@ -115,60 +115,60 @@ mod tests {
     }
 
     /// The times of the mappings that are let through when all processes look like that.
-    fn times(own: &mut ScopeFilter, mappings: Vec<Mapping>, now_ns: Option<u64>, look: Look) -> Vec<u64> {
-        let known = own.let_through_by(mappings, now_ns, &mut |_| look);
+    fn times(filter: &mut ScopeFilter, mappings: Vec<Mapping>, now_ns: Option<u64>, look: Look) -> Vec<u64> {
+        let known = filter.let_through_by(mappings, now_ns, &mut |_| look);
         known.iter().map(|mapping| mapping.header.h.time_ns).collect()
     }
 
     #[test]
     fn mappings_of_whom_the_user_may_look_at_pass() {
-        let mut own = ScopeFilter::default();
-        assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Allowed), [10]);
-        assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Forbidden), [] as [u64; 0]);
-        assert_eq!(own.dropped, 0);
-        assert_eq!(times(&mut own, Vec::new(), Some(10 + HELD_NS), Look::Forbidden), [] as [u64; 0]);
-        assert_eq!(own.dropped, 1);
+        let mut filter = ScopeFilter::default();
+        assert_eq!(times(&mut filter, vec![mapping(7, 10)], Some(20), Look::Allowed), [10]);
+        assert_eq!(times(&mut filter, vec![mapping(7, 10)], Some(20), Look::Forbidden), [] as [u64; 0]);
+        assert_eq!(filter.dropped, 0);
+        assert_eq!(times(&mut filter, Vec::new(), Some(10 + HELD_NS), Look::Forbidden), [] as [u64; 0]);
+        assert_eq!(filter.dropped, 1);
     }
 
     #[test]
     fn a_short_lived_program_is_named_once_its_end_is_known() {
-        let mut own = ScopeFilter::default();
-        assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Gone), [] as [u64; 0]);
-        own.thread_ended(7, 15);
+        let mut filter = ScopeFilter::default();
+        assert_eq!(times(&mut filter, vec![mapping(7, 10)], Some(20), Look::Gone), [] as [u64; 0]);
+        filter.thread_ended(7, 15);
         // Whoever had the id afterwards is another process.
-        assert_eq!(times(&mut own, vec![mapping(7, 16)], Some(40), Look::Gone), [10]);
-        assert_eq!(times(&mut own, Vec::new(), Some(16 + HELD_NS), Look::Gone), [] as [u64; 0]);
-        assert_eq!(own.dropped, 1);
+        assert_eq!(times(&mut filter, vec![mapping(7, 16)], Some(40), Look::Gone), [10]);
+        assert_eq!(times(&mut filter, Vec::new(), Some(16 + HELD_NS), Look::Gone), [] as [u64; 0]);
+        assert_eq!(filter.dropped, 1);
     }
 
     #[test]
     fn what_a_set_user_id_program_maps_is_dropped_however_it_ends() {
-        let mut own = ScopeFilter::default();
+        let mut filter = ScopeFilter::default();
         // Its end as the user's own is told when it is another's already.
-        own.left(&left(7, 10));
-        own.thread_ended(7, 14);
+        filter.left(&left(7, 10));
+        filter.thread_ended(7, 14);
         let of_it = || vec![mapping(7, 9), mapping(7, 10), mapping(7, 12)];
-        assert_eq!(times(&mut own, of_it(), Some(20), Look::Gone), [9]);
-        assert_eq!(times(&mut own, of_it(), None, Look::Allowed), [9]);
-        assert_eq!(times(&mut own, of_it(), None, Look::Forbidden), [9]);
-        own.runs(7, 30);
-        assert_eq!(times(&mut own, vec![mapping(7, 29), mapping(7, 30)], Some(40), Look::Allowed), [30]);
-        assert_eq!(own.dropped, 7);
+        assert_eq!(times(&mut filter, of_it(), Some(20), Look::Gone), [9]);
+        assert_eq!(times(&mut filter, of_it(), None, Look::Allowed), [9]);
+        assert_eq!(times(&mut filter, of_it(), None, Look::Forbidden), [9]);
+        filter.runs(7, 30);
+        assert_eq!(times(&mut filter, vec![mapping(7, 29), mapping(7, 30)], Some(40), Look::Allowed), [30]);
+        assert_eq!(filter.dropped, 7);
     }
 
     #[test]
     fn what_a_process_mapped_before_it_became_anothers_passes() {
-        let mut own = ScopeFilter::default();
-        assert_eq!(times(&mut own, vec![mapping(7, 9)], Some(20), Look::Forbidden), [] as [u64; 0]);
-        own.left(&left(7, 10));
-        assert_eq!(times(&mut own, vec![mapping(7, 12)], Some(40), Look::Forbidden), [9]);
-        assert_eq!((own.dropped, own.held.len()), (1, 0));
+        let mut filter = ScopeFilter::default();
+        assert_eq!(times(&mut filter, vec![mapping(7, 9)], Some(20), Look::Forbidden), [] as [u64; 0]);
+        filter.left(&left(7, 10));
+        assert_eq!(times(&mut filter, vec![mapping(7, 12)], Some(40), Look::Forbidden), [9]);
+        assert_eq!((filter.dropped, filter.held.len()), (1, 0));
     }
 
     #[test]
     fn nothing_waits_beyond_the_end() {
-        let mut own = ScopeFilter::default();
-        assert_eq!(times(&mut own, vec![mapping(7, 10)], None, Look::Gone), [] as [u64; 0]);
-        assert_eq!((own.dropped, own.held.len()), (1, 0));
+        let mut filter = ScopeFilter::default();
+        assert_eq!(times(&mut filter, vec![mapping(7, 10)], None, Look::Gone), [] as [u64; 0]);
+        assert_eq!((filter.dropped, filter.held.len()), (1, 0));
     }
 }

@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::process_events::News;
+use super::process_events::ProcessEvent;
 use crate::kernel::perf::Mapping;
-use crate::programs::proc::{self, Began};
+use crate::programs::proc::{self, ProcessStart};
 
 /// Begin, length, device, inode and offset of a mapping.
 type Key = (u64, u64, u32, u64, u64);
 
 struct Process {
     /// With its id, which process it is.
-    began: Option<Began>,
+    began: Option<ProcessStart>,
     /// What is found first may have been there since then.
     since_ns: u64,
     known: HashSet<Key>,
@@ -26,18 +26,18 @@ pub struct LookedUp {
 
 impl LookedUp {
     /// What processes have mapped since the last look, as if it had been right behind that look: code may have run in it since.
-    /// `news` came meanwhile; `now_ns` is the time of this look.
-    pub fn look(&mut self, news: &[(u64, News)], now_ns: u64) -> Vec<Mapping> {
-        self.look_by(news, now_ns, &mut proc::mappings)
+    /// `process_events` came meanwhile; `now_ns` is the time of this look.
+    pub fn look(&mut self, process_events: &[(u64, ProcessEvent)], now_ns: u64) -> Vec<Mapping> {
+        self.look_by(process_events, now_ns, &mut proc::mappings)
     }
 
     fn look_by(
         &mut self,
-        news: &[(u64, News)],
+        process_events: &[(u64, ProcessEvent)],
         now_ns: u64,
         mappings: &mut dyn FnMut(u32, u64) -> Vec<Mapping>,
     ) -> Vec<Mapping> {
-        news.iter().for_each(|(time_ns, news)| self.follow(*time_ns, news));
+        process_events.iter().for_each(|(time_ns, event)| self.follow(*time_ns, event));
         let mut found = Vec::new();
         self.processes.retain(|&tgid, process| {
             let all = mappings(tgid, process.since_ns);
@@ -52,14 +52,14 @@ impl LookedUp {
         found
     }
 
-    fn follow(&mut self, time_ns: u64, news: &News) {
-        match *news {
+    fn follow(&mut self, time_ns: u64, event: &ProcessEvent) {
+        match *event {
             // Behind the record of the program, which has none of the mappings before.
-            News::Program { pid } => {
+            ProcessEvent::Program { pid } => {
                 let process = Process { began: proc::began(pid), since_ns: time_ns + 1, known: HashSet::new() };
                 self.processes.insert(pid, process);
             }
-            News::ThreadNew { tgid, parent, .. } if !self.processes.contains_key(&tgid) => {
+            ProcessEvent::ThreadNew { tgid, parent, .. } if !self.processes.contains_key(&tgid) => {
                 let known = self.processes.get(&parent).map(|parent| parent.known.clone()).unwrap_or_default();
                 self.processes.insert(tgid, Process { began: proc::began(tgid), since_ns: time_ns, known });
             }
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn each_mapping_is_told_once_behind_the_last_look() {
         let mut looked = LookedUp::default();
-        let program = [(10, News::Program { pid: 7 })];
+        let program = [(10, ProcessEvent::Program { pid: 7 })];
         assert_eq!(times(&looked.look_by(&program, 20, &mut mapped(7, &[1, 2]))), [(1, 11), (2, 11)]);
         assert_eq!(times(&looked.look_by(&[], 30, &mut mapped(7, &[1, 2, 3]))), [(3, 20)]);
-        let another = [(35, News::Program { pid: 7 })];
+        let another = [(35, ProcessEvent::Program { pid: 7 })];
         assert_eq!(times(&looked.look_by(&another, 40, &mut mapped(7, &[1]))), [(1, 36)]);
         assert!(looked.look_by(&[], 50, &mut mapped(8, &[1])).is_empty());
         assert!(looked.processes.is_empty(), "one that is gone is not looked at again");
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn a_child_has_what_its_parent_had() {
         let mut looked = LookedUp::default();
-        looked.look_by(&[(10, News::Program { pid: 7 })], 20, &mut mapped(7, &[1, 2]));
-        let child = [(25, News::ThreadNew { tgid: 8, parent: 7, is_first: true })];
+        looked.look_by(&[(10, ProcessEvent::Program { pid: 7 })], 20, &mut mapped(7, &[1, 2]));
+        let child = [(25, ProcessEvent::ThreadNew { tgid: 8, parent: 7, is_first: true })];
         assert_eq!(times(&looked.look_by(&child, 30, &mut mapped(8, &[1, 2, 3]))), [(3, 25)]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::kernel::perf::Mapping;
 
 /// What happened to a process, or asks user space to look something up while it still can.
-pub enum News {
+pub enum ProcessEvent {
     ThreadNew { tgid: u32, parent: u32, is_first: bool },
     ThreadExit(u32),
     Program { pid: u32 },

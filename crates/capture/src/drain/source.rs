@@ -16,8 +16,8 @@ use dwell_store::{DelayFacts, Rival};
 use super::drained::EventSink;
 use crate::error::{Error, Result};
 use crate::kernel::perf::Mapping;
-use crate::programs::keeper::Keeper;
-use crate::stacks::unwinding::Unwinding;
+use crate::programs::keeper::FileKeeper;
+use crate::stacks::unwinding::UnwindTables;
 use crate::topics::java_code::JavaMaps;
 use crate::topics::task_probes;
 use crate::topics::value_probes::FoundValueProbe;
@@ -29,7 +29,7 @@ pub struct Targets<'t> {
     /// The file of the program that the only one of them, a child, is still to run.
     pub program: Option<&'t Path>,
     /// Task probes to be set.
-    pub probes: &'t task_probes::Places,
+    pub probes: &'t task_probes::ProbePlaces,
     /// Probes with values to be set.
     pub value_probes: &'t [FoundValueProbe],
     /// The C libraries in which it is seen where locks are created.
@@ -49,7 +49,7 @@ pub trait Source {
     fn name(&self) -> &'static str;
 
     /// The writing end of the unwind tables, with those of the program that is still to run. To be asked for once.
-    fn unwinding(&mut self) -> Result<Unwinding>;
+    fn unwinding(&mut self) -> Result<UnwindTables>;
 
     /// From now on looks at each wait whether a thread of a JVM waits for a Java lock.
     fn read_java_locks(&mut self) -> Result<()> {
@@ -73,7 +73,7 @@ pub trait Source {
 
     /// Second half of a round: what rests on the unwind tables, which by now know all that was mapped. Returns the time up to
     /// which all records have been handed out.
-    fn settle(&mut self, _: &mut Unwinding, _: &mut Keeper, drained_ns: u64) -> Result<u64> {
+    fn settle(&mut self, _: &mut UnwindTables, _: &mut FileKeeper, drained_ns: u64) -> Result<u64> {
         Ok(drained_ns)
     }
 
@@ -92,7 +92,7 @@ pub trait Source {
 
     /// Describes stacks, objects and functions anew to which events refer from now on. Returns the time before which what was
     /// told is needed only by events until now: 0 where everything is told once.
-    fn tell_again(&mut self) -> Result<u64> {
+    fn describe_again(&mut self) -> Result<u64> {
         Ok(0)
     }
 

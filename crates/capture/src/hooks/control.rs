@@ -4,11 +4,11 @@ use bytemuck::bytes_of;
 
 use crate::clock::monotonic_ns;
 use crate::error::Result;
-use crate::hooks::families::Hooks;
+use crate::hooks::families::LoadedHooks;
 use crate::hooks::sampling::Sampling;
 use crate::topics::event_counts::EventCounts;
 
-impl Hooks {
+impl LoadedHooks {
     /// Pauses or resumes recording.
     pub fn set_paused(&mut self, paused: bool) -> Result<()> {
         if paused && self.control.paused == 0 {
@@ -23,7 +23,7 @@ impl Hooks {
     }
 
     /// Has the kernel side describe everything anew that events refer to from now on.
-    pub fn tell_again(&mut self) -> Result<()> {
+    pub fn describe_again(&mut self) -> Result<()> {
         self.control.generation = self.control.generation.wrapping_add(1);
         self.write_control()
     }

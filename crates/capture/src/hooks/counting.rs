@@ -1,11 +1,11 @@
 //! Loads the hook that counts events for each thread (`--events`), and opens the events.
 
-use super::families::Hooks;
+use super::families::LoadedHooks;
 use crate::error::Result;
 use crate::event_name::CountedEvent;
 use crate::topics::event_counts::EventCounts;
 
-impl Hooks {
+impl LoadedHooks {
     /// Counts these events from now on. Err: which of them cannot be counted, and why.
     pub(super) fn count_events(&mut self, events: &[CountedEvent]) -> Result<()> {
         if !events.is_empty() {

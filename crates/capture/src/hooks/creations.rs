@@ -10,7 +10,7 @@ use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle, Object};
 
 use crate::error::Result;
 use crate::kernel::maps::map_of;
-use crate::topics::task_probes::{self, FoundProbes, Pinned};
+use crate::topics::task_probes::{self, FoundProbes, PinnedFile};
 
 /// What initialises an object that threads wait on; its first argument is the object's address. C11's `mtx_init` and
 /// `cnd_init` call these.
@@ -28,7 +28,7 @@ impl Creations {
     pub fn set(object: &Object, files: &[PathBuf], pids: Option<&[u32]>) -> Result<Self> {
         let mut links = Vec::new();
         for file in files {
-            let pinned = Pinned::open(file, false)?;
+            let pinned = PinnedFile::open(file, false)?;
             let sites = dwell_probes::exported(&pinned.path, INITIALISERS)?;
             let found = FoundProbes { probe: 0, name: "creation of locks".into(), file: pinned.path.clone(), sites };
             links.extend(task_probes::set(&[found], object, pids)?);
@@ -46,8 +46,8 @@ impl Creations {
 
     /// Takes the probes away once there were too many calls, and says so.
     pub fn limit(&mut self) -> Option<Notice> {
-        let told = |map: &MapHandle| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten();
-        let too_many = !self.links.is_empty() && told(&self.too_many)?.iter().any(|byte| *byte != 0);
+        let value_of = |map: &MapHandle| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten();
+        let too_many = !self.links.is_empty() && value_of(&self.too_many)?.iter().any(|byte| *byte != 0);
         too_many.then(|| {
             self.clear();
             notice!(CREATIONS_TOO_MANY)

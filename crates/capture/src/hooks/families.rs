@@ -35,23 +35,23 @@ use crate::kernel::namespace;
 use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
 use crate::topics::open_requests::ConnectionLookState;
 use crate::topics::sockets::Sockets;
-use crate::topics::task_probes::{self, FoundProbes, Pinned};
+use crate::topics::task_probes::{self, FoundProbes, PinnedFile};
 
 /// Most ring memory, over all CPUs.
 const RING_BYTES: usize = 128 << 20;
 
 /// The loaded hooks. Dropping them detaches everything.
-pub struct Hooks {
+pub struct LoadedHooks {
     pub(super) threads: Object,
     /// What was loaded and is not attached yet.
     ready: Outcomes,
-    unwinding: Option<Unwinding>,
+    unwinding: Option<UnwindTables>,
     pub(super) optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
@@ -99,7 +99,7 @@ fn control_of(options: &Options) -> Control {
     }
 }
 
-impl Hooks {
+impl LoadedHooks {
     /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
     pub fn load(options: &Options, targets: &Targets<'_>) -> Result<Self> {
         requirements::check()?;
@@ -164,7 +164,7 @@ impl Hooks {
     }
 
     /// The writing end of the unwind tables, with those of the program that is still to run when it is asked for first.
-    pub fn take_unwinding(&mut self) -> Result<Unwinding> {
+    pub fn take_unwinding(&mut self) -> Result<UnwindTables> {
         self.unwinding.take().map_or_else(|| unwinding(&self.shared, None), Ok)
     }
 
@@ -213,7 +213,7 @@ impl Hooks {
     pub fn set_stitching(&mut self, path: &Path) {
         let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
         let probe = |hooks: &mut Self| -> Result<(Object, Vec<Link>)> {
-            let pinned = Pinned::open(path, hooks.own_only)?;
+            let pinned = PinnedFile::open(path, hooks.own_only)?;
             let site = dwell_probes::entry(&pinned.path, "dwell_itt_stack_caller")?;
             let found =
                 FoundProbes { probe: 0, name: "stack stitching".into(), file: pinned.path.clone(), sites: vec![site] };

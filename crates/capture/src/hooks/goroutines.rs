@@ -13,7 +13,7 @@ use dwell_wire::{GoroutineLayout, goroutine_change};
 use libbpf_rs::{Link, MapCore as _, MapFlags, Object};
 
 use crate::error::{Error, Result};
-use crate::topics::task_probes::{self, FoundProbes, Pinned};
+use crate::topics::task_probes::{self, FoundProbes, PinnedFile};
 
 /// Programs that are probed: the rows of the kernel side's map of layouts.
 const MOST_PROGRAMS: usize = 64;
@@ -30,7 +30,13 @@ pub struct GoroutineProbes {
 
 impl GoroutineProbes {
     /// Sets the probes of `object` in the program `file`, unless it has them; `pids` = in these processes only.
-    pub fn set(&mut self, object: &Object, file: &Pinned, points: &ChangePoints, pids: Option<&[u32]>) -> Result<()> {
+    pub fn set(
+        &mut self,
+        object: &Object,
+        file: &PinnedFile,
+        points: &ChangePoints,
+        pids: Option<&[u32]>,
+    ) -> Result<()> {
         let failed = |source| Error::System { what: "opening a Go program", source };
         let metadata = Path::new(&file.path).metadata().map_err(failed)?;
         let program = (metadata.dev(), metadata.ino());

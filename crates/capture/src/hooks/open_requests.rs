@@ -4,10 +4,10 @@ use dwell_model::notices;
 use dwell_rights as rights;
 use dwell_store::raw::RecordBuffer;
 
-use super::families::Hooks;
+use super::families::LoadedHooks;
 use crate::topics::open_requests::{ConnectionLookState, ConnectionLooks};
 
-impl Hooks {
+impl LoadedHooks {
     /// Looks for requests that wait for their answer when it is time. Where that fails, no more.
     pub fn read_open_requests(&mut self, trace: &mut RecordBuffer, now_ns: u64) {
         if matches!(self.open_requests, ConnectionLookState::Unattached) {

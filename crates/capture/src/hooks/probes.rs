@@ -1,15 +1,15 @@
 //! The probes that a user names: those of tasks and intervals, and those with values.
 
 use crate::error::{Error, Result};
-use crate::hooks::families::Hooks;
+use crate::hooks::families::LoadedHooks;
 use crate::kernel::loading;
 use crate::kernel::maps::map_of;
-use crate::topics::task_probes::{self, Places};
+use crate::topics::task_probes::{self, ProbePlaces};
 use crate::topics::value_probes::{self, FoundValueProbe};
 
-impl Hooks {
+impl LoadedHooks {
     /// Sets the probes of tasks; `pids` = in these processes only.
-    pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
+    pub fn set_task_probes(&mut self, places: &ProbePlaces, pids: Option<&[u32]>) -> Result<()> {
         if !places.found.is_empty() {
             let object = self.load_family("task_probe")?;
             self.links.extend(task_probes::set(&places.found, &object, pids)?);

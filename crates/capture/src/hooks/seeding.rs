@@ -4,13 +4,13 @@ use dwell_model::notice;
 use dwell_wire::thread_mode;
 use libbpf_rs::MapCore;
 
-use super::families::Hooks;
+use super::families::LoadedHooks;
 use crate::error::{Error, Result};
 use crate::hooks::sampling::Sampling;
 use crate::kernel::walk::walk;
 use crate::topics::event_counts::EventCounts;
 
-impl Hooks {
+impl LoadedHooks {
     /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
     pub fn add_target(&self, pid: u32, launching: bool) -> Result<()> {
         let follow = if self.control.follow_children != 0 { thread_mode::FOLLOW } else { 0 };

@@ -12,7 +12,7 @@ use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayFacts, Rival};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
-use super::families::Hooks;
+use super::families::LoadedHooks;
 use crate::clock::monotonic_ns;
 use crate::drain::drained::{EventSink, take_record};
 use crate::drain::source::{Source, Targets};
@@ -22,13 +22,13 @@ use crate::hooks::sampling::CpuMarks;
 use crate::kernel::map_events::MapEvents;
 use crate::kernel::perf::{self, Mapping};
 use crate::options::Options;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 use crate::topics::java_code::JavaMaps;
-use crate::topics::task_probes::Pinned;
+use crate::topics::task_probes::PinnedFile;
 
 /// BPF programs and the kernel's notes of mapped files.
 pub struct Bpf<'a> {
-    hooks: Hooks,
+    hooks: LoadedHooks,
     rings: Option<RingBuffer<'a>>,
     /// Whether each CPU's ring had a record since the clocks were last looked after.
     wrote: Rc<CpuMarks>,
@@ -38,7 +38,7 @@ pub struct Bpf<'a> {
 impl Bpf<'_> {
     /// Loads the hooks and makes the targets theirs; nothing is recorded yet.
     pub fn start(options: &Options, targets: &Targets<'_>) -> Result<Self> {
-        let mut hooks = Hooks::load(options, targets)?;
+        let mut hooks = LoadedHooks::load(options, targets)?;
         let map_events = open_map_events(&mut hooks);
         for &pid in targets.pids {
             hooks.add_target(pid, targets.launching())?;
@@ -61,7 +61,7 @@ impl Source for Bpf<'_> {
         "bpf"
     }
 
-    fn unwinding(&mut self) -> Result<Unwinding> {
+    fn unwinding(&mut self) -> Result<UnwindTables> {
         self.hooks.take_unwinding()
     }
 
@@ -141,9 +141,9 @@ impl Source for Bpf<'_> {
         self.hooks.set_paused(paused)
     }
 
-    fn tell_again(&mut self) -> Result<u64> {
+    fn describe_again(&mut self) -> Result<u64> {
         let now_ns = monotonic_ns();
-        self.hooks.tell_again()?;
+        self.hooks.describe_again()?;
         Ok(now_ns)
     }
 
@@ -197,7 +197,7 @@ impl Source for Bpf<'_> {
 
     fn watch_goroutines(&mut self, path: &Path, points: &ChangePoints) -> Result<()> {
         let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
-        let file = Pinned::open(path, self.hooks.own_only)?;
+        let file = PinnedFile::open(path, self.hooks.own_only)?;
         if self.hooks.goroutines.is_none() {
             self.hooks.goroutines = Some((self.hooks.load_family("goroutine")?, GoroutineProbes::default()));
         }
@@ -220,7 +220,7 @@ impl Source for Bpf<'_> {
     }
 }
 
-fn open_map_events(hooks: &mut Hooks) -> Option<MapEvents> {
+fn open_map_events(hooks: &mut LoadedHooks) -> Option<MapEvents> {
     let refused = |error| {
         let error = match error {
             Error::System { source, .. } => perf::refusal(&source),

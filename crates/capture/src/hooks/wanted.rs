@@ -42,7 +42,7 @@ mod tests {
     use crate::event_name::CountedEvent;
     use crate::kernel::loading::FAMILIES;
     use crate::options::{Launch, Target};
-    use crate::topics::task_probes::Places;
+    use crate::topics::task_probes::ProbePlaces;
 
     #[test]
     fn each_is_loaded_once_and_has_an_object() {
@@ -51,7 +51,7 @@ mod tests {
         let targets = Targets {
             pids: &[],
             program: Some(Path::new("first")),
-            probes: &Places::default(),
+            probes: &ProbePlaces::default(),
             value_probes: &[],
             libraries: &libraries,
         };

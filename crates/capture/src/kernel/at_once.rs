@@ -11,11 +11,11 @@ use std::thread;
 use dwell_wire::Scope;
 use libbpf_rs::MapHandle;
 
-use super::loading::{self, Loaded};
+use super::loading::{self, LoadedFamily};
 use crate::error::Result;
 
 /// What became of families, by their names.
-pub type Outcomes = HashMap<&'static str, Result<Loaded>>;
+pub type Outcomes = HashMap<&'static str, Result<LoadedFamily>>;
 
 /// Loads `families`, in this order as CPUs come free, and does `meanwhile` what rather waits than computes.
 pub fn load<M>(

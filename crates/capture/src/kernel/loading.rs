@@ -67,8 +67,8 @@ pub static FAMILIES: [(&str, &[u8]); 24] = [
 /// Families whose hooks each tell something of their own.
 const DIVISIBLE: [&str; 6] = ["holders", "io_quota", "sockets", "latency", "running", "requests"];
 
-/// What a hook tells, by the begin of the tracepoint's name, for the notice of one that is not there.
-const TELLS: &[(&str, &str)] = &[
+/// What a hook sees, by the begin of the tracepoint's name, for the notice of one that is not there.
+const SEEN_BY_HOOK: &[(&str, &str)] = &[
     ("local_timer", "timer interrupts"),
     ("reschedule", "inter-processor interrupts"),
     ("call_function", "inter-processor interrupts"),
@@ -101,7 +101,7 @@ const TELLS: &[(&str, &str)] = &[
 ];
 
 /// A loaded family.
-pub struct Loaded {
+pub struct LoadedFamily {
     /// Its programs and maps.
     pub object: Object,
     /// What this kernel cannot tell of it.
@@ -114,7 +114,7 @@ pub struct Loaded {
 const SCOPE: &str = ".rodata.scope";
 
 /// Loads family `name` with the maps in `shared`, for what lies in `scope`.
-pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Scope) -> Result<Loaded> {
+pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Scope) -> Result<LoadedFamily> {
     let mut refused: Vec<Refusal> = Vec::new();
     let types = CoreTypes::of(name);
     loop {
@@ -123,15 +123,15 @@ pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Sco
         notices.extend(refused.iter().map(|refusal| leave_out(&mut open, refusal)));
         prepare(&mut open, shared, scope)?;
         choose_way_of_uprobes(&mut open);
-        hear();
+        collect_libbpf_messages();
         let source = match open.load() {
             Ok(object) => {
                 let log = refused.into_iter().map(|refusal| refusal.log).collect();
-                return Ok(Loaded { object, notices, log });
+                return Ok(LoadedFamily { object, notices, log });
             }
             Err(source) => source,
         };
-        match Refusal::of(&heard()) {
+        match Refusal::of(&take_libbpf_messages()) {
             Some(refusal) if DIVISIBLE.contains(&name) && refused.iter().all(|it| it.hook != refusal.hook) => {
                 refused.push(refusal);
             }
@@ -252,7 +252,7 @@ pub fn make_maps(scope: &Scope) -> Result<HashMap<String, MapHandle>> {
             map.set_autocreate(false).map_err(failed)?;
         }
     }
-    hear();
+    collect_libbpf_messages();
     share_maps(&open.load().map_err(failed)?)
 }
 
@@ -345,9 +345,9 @@ fn unseen(absent: &[(String, String)], stand_ins: &[StandIn]) -> Vec<String> {
     for (hook, tracepoint) in absent {
         let (there, lacking): (Vec<&StandIn>, Vec<_>) =
             stand_ins.iter().filter(|it| it.hook == *hook).partition(|it| it.has_place);
-        let part = |lacking: &StandIn| format!("{} ({})", tells(tracepoint), lacking.function);
+        let part = |lacking: &StandIn| format!("{} ({})", seen_by_hook(tracepoint), lacking.function);
         match there.is_empty() {
-            true => missing.push(tells(tracepoint).to_owned()),
+            true => missing.push(seen_by_hook(tracepoint).to_owned()),
             false => missing.extend(lacking.into_iter().map(part)),
         }
     }
@@ -356,8 +356,8 @@ fn unseen(absent: &[(String, String)], stand_ins: &[StandIn]) -> Vec<String> {
     missing
 }
 
-fn tells(tracepoint: &str) -> &str {
-    TELLS.iter().find(|(prefix, _)| tracepoint.starts_with(prefix)).map_or(tracepoint, |(_, tells)| tells)
+fn seen_by_hook(tracepoint: &str) -> &str {
+    SEEN_BY_HOOK.iter().find(|(prefix, _)| tracepoint.starts_with(prefix)).map_or(tracepoint, |(_, what)| what)
 }
 
 /// Leaves out a hook that the kernel refused. Returns a notice of what is not seen then.
@@ -368,7 +368,7 @@ fn leave_out(open: &mut OpenObject, refusal: &Refusal) -> Notice {
         if program.name() == hook
             && let Some(AttachPoint::Tracepoint(tracepoint)) = place(&program)
         {
-            what = tells(&tracepoint).to_owned();
+            what = seen_by_hook(&tracepoint).to_owned();
         }
         if program.name() == refusal.hook.as_str() {
             program.set_autoload(false);
@@ -391,11 +391,11 @@ const LAST_LINES: usize = 20;
 
 impl Refusal {
     /// From what libbpf said of a load that failed.
-    fn of(said: &str) -> Option<Self> {
-        let failed = said.lines().find(|line| line.contains("failed"))?;
+    fn of(messages: &str) -> Option<Self> {
+        let failed = messages.lines().find(|line| line.contains("failed"))?;
         let (_, named) = failed.split_once("prog '")?;
         let (hook, reason) = named.split_once("': ")?;
-        let log: Vec<&str> = verifier_lines(said).collect();
+        let log: Vec<&str> = verifier_lines(messages).collect();
         let why = log.iter().rev().find(|line| !is_statistics(line)).unwrap_or(&reason);
         let last = log.len().saturating_sub(LAST_LINES);
         let log: String = log[last..].iter().map(|line| format!("{hook}: {line}\n")).collect();
@@ -416,8 +416,8 @@ impl Refusal {
     }
 }
 
-fn verifier_lines(said: &str) -> impl Iterator<Item = &str> {
-    let begun = said.lines().skip_while(|line| !line.contains("BEGIN PROG LOAD LOG")).skip(1);
+fn verifier_lines(messages: &str) -> impl Iterator<Item = &str> {
+    let begun = messages.lines().skip_while(|line| !line.contains("BEGIN PROG LOAD LOG")).skip(1);
     begun.take_while(|line| !line.contains("END PROG LOAD LOG")).filter(|line| !line.trim().is_empty())
 }
 
@@ -426,28 +426,30 @@ fn is_statistics(line: &str) -> bool {
 }
 
 thread_local! {
-    /// What libbpf has said since hear().
-    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+    /// What libbpf has said since collect_libbpf_messages().
+    static MESSAGES: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From the first call on, libbpf's words go nowhere but into SAID, each into that of the thread whom libbpf works for.
-fn hear() {
-    static HEARS: Once = Once::new();
-    HEARS.call_once(|| {
-        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| SAID.with_borrow_mut(|said| said.push_str(&text)))));
+/// From the first call on, libbpf's messages go nowhere but into MESSAGES, each into that of the thread whom libbpf works for.
+fn collect_libbpf_messages() {
+    static REDIRECTED: Once = Once::new();
+    REDIRECTED.call_once(|| {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
+            MESSAGES.with_borrow_mut(|messages| messages.push_str(&text));
+        })));
     });
-    SAID.take();
+    MESSAGES.take();
 }
 
-fn heard() -> String {
-    SAID.take()
+fn take_libbpf_messages() -> String {
+    MESSAGES.take()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SAID_OF_ON_SWITCH: &str = "libbpf: prog 'on_switch': BPF program load failed: -EACCES\n\
+    const MESSAGES_OF_ON_SWITCH: &str = "libbpf: prog 'on_switch': BPF program load failed: -EACCES\n\
         libbpf: prog 'on_switch': -- BEGIN PROG LOAD LOG --\n\
         12: (85) call bpf_probe_read_user#112\n\
         R2 unbounded memory access, use 'var &= const' or 'if (var < const)'\n\
@@ -457,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_hook_and_the_verifiers_reason() {
-        let refusal = Refusal::of(SAID_OF_ON_SWITCH).expect("a refusal");
+        let refusal = Refusal::of(MESSAGES_OF_ON_SWITCH).expect("a refusal");
         assert_eq!(refusal.hook, "on_switch");
         assert!(refusal.why.starts_with("R2 unbounded memory access"), "{refusal:?}");
         assert!(refusal.log.lines().count() == 3 && refusal.log.contains("processed 19617"), "{refusal:?}");
@@ -465,8 +467,8 @@ mod tests {
 
     #[test]
     fn without_a_verifiers_word_libbpfs_is_the_reason() {
-        let said = "libbpf: prog 'on_send__inet': failed to find kernel BTF type ID of 'inet_sendmsg': -ESRCH\n";
-        let refusal = Refusal::of(said).expect("a refusal");
+        let messages = "libbpf: prog 'on_send__inet': failed to find kernel BTF type ID of 'inet_sendmsg': -ESRCH\n";
+        let refusal = Refusal::of(messages).expect("a refusal");
         assert_eq!((refusal.hook.as_str(), refusal.log.as_str()), ("on_send__inet", ""));
         assert!(refusal.why.contains("inet_sendmsg"), "{refusal:?}");
         assert_eq!(Refusal::of("libbpf: map 'x': failed to create: -EPERM\n"), None);
@@ -491,6 +493,6 @@ mod tests {
     fn stand_ins_are_told_by_their_names() {
         assert_eq!(stands_in_for("on_send__inet_sendmsg"), Some("on_send"));
         assert_eq!(stands_in_for("on_send"), None);
-        assert_eq!(tells("call_function_single_entry"), "inter-processor interrupts");
+        assert_eq!(seen_by_hook("call_function_single_entry"), "inter-processor interrupts");
     }
 }

@@ -8,7 +8,7 @@ use dwell_unwind::{Mapping, parse_maps};
 
 use super::by_bpf::ByBpf;
 use crate::error::Result;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 use crate::stacks::waiting;
 
 /// How often a thread is tried that moves while its stack is walked.
@@ -37,7 +37,7 @@ pub struct StandingFrame {
 /// The stacks of these threads, each a process and a thread id. Fails where this process may load no BPF programs: only they tell
 /// all registers of a thread that is not stopped.
 pub fn standing_stacks(threads: &[(u32, u32)]) -> Result<Vec<StandingStack>> {
-    let mut unwinding = Unwinding::in_user_space();
+    let mut unwinding = UnwindTables::in_user_space();
     let mut stacks = vec![StandingStack::default(); threads.len()];
     for _ in 0..TRIES {
         let registers = ByBpf::registers()?;
@@ -56,7 +56,7 @@ pub fn standing_stacks(threads: &[(u32, u32)]) -> Result<Vec<StandingStack>> {
     Ok(stacks)
 }
 
-fn user_stack(registers: &RegistersRecord, unwinding: &mut Unwinding) -> Result<Option<(Vec<StandingFrame>, bool)>> {
+fn user_stack(registers: &RegistersRecord, unwinding: &mut UnwindTables) -> Result<Option<(Vec<StandingFrame>, bool)>> {
     let pid = registers.tgid;
     unwinding.read_process(pid, true)?;
     unwinding.catch_up_with(pid)?;

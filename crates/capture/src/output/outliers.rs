@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::output::linked_result::{ResultParts, link_all, make};
 use crate::output::processor_trace::ProcessorTrace;
 use crate::output::recorder::Recorder;
-use crate::output::watch::{Outlier, Watch};
+use crate::output::watch::{IntervalWatch, Outlier};
 use crate::programs::process_lifetimes::ProcessLifetimes;
 
 /// How long after an outlier's end the recording goes on before it is kept: what came of it is in it too.
@@ -61,8 +61,8 @@ impl Outliers {
     }
 
     /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
-    pub fn is_due(&mut self, recorder: &mut Recorder, lives: &ProcessLifetimes, now_ns: u64) -> bool {
-        if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
+    pub fn is_due(&mut self, recorder: &mut Recorder, lifetimes: &ProcessLifetimes, now_ns: u64) -> bool {
+        if let Some(found) = recorder.watch.as_mut().and_then(IntervalWatch::take) {
             // Programs choose the times of what they announce: nothing ends later than now.
             let end_ns = found.end_ns.min(now_ns);
             let found = Outlier { end_ns, begin_ns: found.begin_ns.min(end_ns), ..found };
@@ -72,7 +72,7 @@ impl Outliers {
             } else if longer {
                 self.pending = Some(found);
                 // At once: a processor's trace of a moment ago is written over.
-                let trace = self.traces.as_ref().map(|traces| traces.snapshot(lives.ids()));
+                let trace = self.traces.as_ref().map(|traces| traces.snapshot(lifetimes.ids()));
                 self.trace = trace.unwrap_or_default();
             }
         }
@@ -92,7 +92,7 @@ impl Outliers {
         self.kept_ns.push_back(now_ns);
         recorder.cut(now_ns)?;
         let name = format!("{:04}", self.names.len() + self.failed as usize);
-        let manifest = told(manifest, outlier, recorder, now_ns);
+        let manifest = described(manifest, outlier, recorder, now_ns);
         let trace = std::mem::take(&mut self.trace);
         let parts = ResultParts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
         match outliers_of(&self.recording).and_then(|all| make(&all, &name, &parts)) {
@@ -111,7 +111,7 @@ impl Outliers {
     }
 
     /// Gives the results the files that were copied for the recording since. Returns notices and losses.
-    pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<Notice>, Vec<(String, u64)>) {
+    pub fn finish(&mut self, modules: &Folder, watch: Option<&IntervalWatch>) -> (Vec<Notice>, Vec<(String, u64)>) {
         for name in &self.names {
             // What is missing of them leaves a few functions without a name.
             let own = outliers_of(&self.recording)
@@ -138,7 +138,7 @@ impl Outliers {
 }
 
 /// The recording's manifest as one of what it holds now.
-fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64) -> Manifest {
+fn described(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64) -> Manifest {
     let mut manifest = manifest.clone();
     manifest.state = State::Collected;
     manifest.start_ns = manifest.start_ns.max(recorder.kept_since_ns);

@@ -7,8 +7,8 @@ use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
-use crate::output::spool_gc::{Needed, forget};
-use crate::output::watch::Watch;
+use crate::output::spool_gc::{RetentionCutoffs, forget};
+use crate::output::watch::IntervalWatch;
 
 /// A chunk is written when it has this many bytes: a quarter of it gave a server under load half as much again at p99 …
 const CHUNK_BYTES: usize = 1 << 20;
@@ -30,7 +30,7 @@ struct Segment {
 pub struct Recorder {
     folder: Folder,
     /// What looks at the records as they come, if a trigger is set.
-    pub watch: Option<Watch>,
+    pub watch: Option<IntervalWatch>,
     meta: SpoolWriter,
     events: SpoolWriter,
     meta_buffer: RecordBuffer,
@@ -196,7 +196,7 @@ impl Recorder {
     }
 
     /// Everything that is referred to after `now_ns` was or will be described at `since_ns` or later.
-    pub fn all_is_told_again(&mut self, since_ns: u64, now_ns: u64) {
+    pub fn all_is_described_again(&mut self, since_ns: u64, now_ns: u64) {
         self.told_again = Some((since_ns, now_ns));
     }
 
@@ -205,7 +205,7 @@ impl Recorder {
         let until_ns = self.kept_since_ns.saturating_sub(FORGET_AFTER_NS);
         let Some((since_ns, _)) = self.told_again.filter(|(_, told_ns)| *told_ns < until_ns) else { return Ok(()) };
         let before = self.meta.written_bytes;
-        forget(&mut self.meta, &self.folder, Needed { ended_ns: until_ns, described_ns: since_ns })?;
+        forget(&mut self.meta, &self.folder, RetentionCutoffs { ended_ns: until_ns, described_ns: since_ns })?;
         self.meta_kept = (self.meta.written_bytes - before, self.meta.written_bytes);
         self.told_again = None;
         Ok(())

@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// What kept events need.
 #[derive(Clone, Copy, Debug)]
-pub struct Needed {
+pub struct RetentionCutoffs {
     /// Threads and processes, unless they ended before this. Everything is in the stream by then that came earlier.
     pub ended_ns: u64,
     /// Descriptions, unless they are from before this.
@@ -23,14 +23,14 @@ pub struct Needed {
 }
 
 /// Rewrites the stream `meta` of the spool in `folder` without what is not `needed`.
-pub fn forget(meta: &mut SpoolWriter, folder: &Folder, needed: Needed) -> Result<()> {
-    let mut lives = LifeSpans::new(needed);
-    for_each_record(folder, &mut |record| lives.note(&record))?;
-    lives.close();
-    for_each_record(folder, &mut |record| lives.note_functions(&record))?;
+pub fn forget(meta: &mut SpoolWriter, folder: &Folder, needed: RetentionCutoffs) -> Result<()> {
+    let mut spans = LifeSpans::new(needed);
+    for_each_record(folder, &mut |record| spans.note(&record))?;
+    spans.close();
+    for_each_record(folder, &mut |record| spans.note_functions(&record))?;
     Ok(meta.replace(&mut |writer| {
         for_each_chunk(folder, &mut |info, bytes| {
-            let kept = records(bytes).filter(|(record, _)| lives.keeps(record));
+            let kept = records(bytes).filter(|(record, _)| spans.keeps(record));
             let kept: Vec<u8> = kept.flat_map(|(_, bytes)| bytes).copied().collect();
             writer.append(&kept, info.first_ns, info.last_ns)
         })
@@ -77,7 +77,7 @@ struct LifeSpan {
 
 /// Who lived when.
 struct LifeSpans {
-    needed: Needed,
+    needed: RetentionCutoffs,
     threads: HashMap<u32, Vec<LifeSpan>>,
     exits: HashMap<u32, Vec<u64>>,
     processes: HashMap<u32, Vec<LifeSpan>>,
@@ -88,7 +88,7 @@ struct LifeSpans {
 }
 
 impl LifeSpans {
-    fn new(needed: Needed) -> Self {
+    fn new(needed: RetentionCutoffs) -> Self {
         Self {
             needed,
             threads: HashMap::new(),
@@ -115,17 +115,17 @@ impl LifeSpans {
     /// After all records: finds the ends, and the lives of processes.
     fn close(&mut self) {
         let mut of_processes: HashMap<u32, Vec<LifeSpan>> = HashMap::new();
-        for (tid, lives) in &mut self.threads {
+        for (tid, spans) in &mut self.threads {
             let exits = self.exits.get(tid).map_or(&[][..], Vec::as_slice);
-            lives.sort_unstable_by_key(|life| life.begin_ns);
-            for at in 0..lives.len() {
-                let next_ns = lives.get(at + 1).map_or(u64::MAX, |next| next.begin_ns);
-                let within = exits.iter().filter(|exit| (lives[at].begin_ns..next_ns).contains(exit));
+            spans.sort_unstable_by_key(|life| life.begin_ns);
+            for at in 0..spans.len() {
+                let next_ns = spans.get(at + 1).map_or(u64::MAX, |next| next.begin_ns);
+                let within = exits.iter().filter(|exit| (spans[at].begin_ns..next_ns).contains(exit));
                 // Whose end was not seen has ended when another one has its id.
-                lives[at].end_ns = within.max().copied().unwrap_or(next_ns);
-                of_processes.entry(lives[at].tgid).or_default().push(lives[at]);
-                if lives[at].end_ns >= self.needed.ended_ns {
-                    self.stacks.insert(lives[at].creator_stack);
+                spans[at].end_ns = within.max().copied().unwrap_or(next_ns);
+                of_processes.entry(spans[at].tgid).or_default().push(spans[at]);
+                if spans[at].end_ns >= self.needed.ended_ns {
+                    self.stacks.insert(spans[at].creator_stack);
                 }
             }
         }
@@ -151,9 +151,9 @@ impl LifeSpans {
     }
 
     /// Whether the thread, or process, that had the id at `time_ns`, or last before it, has ended long ago.
-    fn has_ended(&self, lives: &HashMap<u32, Vec<LifeSpan>>, id: u32, time_ns: u64) -> bool {
-        let lives = lives.get(&id).map_or(&[][..], Vec::as_slice);
-        let life = lives.iter().rev().find(|life| life.begin_ns <= time_ns);
+    fn has_ended(&self, spans: &HashMap<u32, Vec<LifeSpan>>, id: u32, time_ns: u64) -> bool {
+        let spans = spans.get(&id).map_or(&[][..], Vec::as_slice);
+        let life = spans.iter().rev().find(|life| life.begin_ns <= time_ns);
         life.is_some_and(|life| life.end_ns < self.needed.ended_ns)
     }
 
@@ -174,8 +174,8 @@ impl LifeSpans {
                 (described(&stack.h) && process(stack.tgid, &stack.h)) || self.stacks.contains(&stack.key)
             }
             Record::ScriptStack(stack, _) => {
-                let lives = self.threads.get(&stack.h.tid).map_or(&[][..], Vec::as_slice);
-                let life = lives.iter().rev().find(|life| life.begin_ns <= stack.h.time_ns);
+                let spans = self.threads.get(&stack.h.tid).map_or(&[][..], Vec::as_slice);
+                let life = spans.iter().rev().find(|life| life.begin_ns <= stack.h.time_ns);
                 let lives_on = life.is_none_or(|life| process(life.tgid, &stack.h));
                 (described(&stack.h) && lives_on) || self.stacks.contains(&stack.key)
             }
@@ -221,9 +221,9 @@ mod tests {
 
     /// What is left, in words.
     fn left(folder: &Folder) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut kept = Vec::new();
         for_each_chunk(folder, &mut |_, bytes| {
-            told.extend(records(bytes).map(|(record, _)| match record {
+            kept.extend(records(bytes).map(|(record, _)| match record {
                 Record::ThreadNew(new) => format!("{} of {} since {}", new.h.tid, new.tgid, new.h.time_ns),
                 Record::ThreadExit(exit) => format!("{} until {}", exit.h.tid, exit.h.time_ns),
                 Record::Stack(stack, _) => format!("stack {}", stack.key),
@@ -236,7 +236,7 @@ mod tests {
             Ok(())
         })
         .expect("spool");
-        told
+        kept
     }
 
     fn fiber(buffer: &mut RecordBuffer, tgid: u32, time_ns: u64) {
@@ -265,7 +265,7 @@ mod tests {
         born(&mut buffer, 10, 10, 150);
         ends(&mut buffer, 10, 10, 160); // within what is kept
         writer.append(&buffer.bytes, 60, 160).expect("written");
-        forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 0 }).expect("rewritten");
+        forget(&mut writer, &folder, RetentionCutoffs { ended_ns: 100, described_ns: 0 }).expect("rewritten");
         let kept = [
             "7 of 7 since 10",
             "stack 71",
@@ -320,7 +320,7 @@ mod tests {
         }
         object(&mut buffer, 73, 21);
         writer.append(&buffer.bytes, 0, 60).expect("written");
-        forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 50 }).expect("rewritten");
+        forget(&mut writer, &folder, RetentionCutoffs { ended_ns: 100, described_ns: 50 }).expect("rewritten");
         let of_creator = ["7 of 7 since 10", "stack 1010", "function 1015", "script stack 1010"];
         let told_again = ["stack 71", "function 76", "script stack 71", "object 72", "fiber 1"];
         assert_eq!(left(&folder), [&of_creator[..], &told_again].concat());

@@ -53,7 +53,7 @@ struct Nested {
 }
 
 /// What began and has not ended, and the longest interval that was longer than the trigger allows.
-pub struct Watch {
+pub struct IntervalWatch {
     trigger: Trigger,
     /// By file of ITT and thread.
     nested: HashMap<(u32, u32), Nested>,
@@ -72,7 +72,7 @@ pub struct Watch {
     pub forgotten: u64,
 }
 
-impl Watch {
+impl IntervalWatch {
     /// Watches for `trigger`; `probes` are what task probes and `--interval` make, by the number that their records carry.
     pub fn new<'p>(trigger: Trigger, probes: impl Iterator<Item = &'p str>) -> Self {
         let is_wanted = |name: &str| match &trigger.subject {
@@ -308,11 +308,11 @@ mod tests {
 
     use super::*;
 
-    fn watch(subject: Subject) -> Watch {
-        Watch::new(Trigger { subject, longer_than_ns: 50 }, ["visit", "period"].into_iter())
+    fn watch(subject: Subject) -> IntervalWatch {
+        IntervalWatch::new(Trigger { subject, longer_than_ns: 50 }, ["visit", "period"].into_iter())
     }
 
-    fn announce(watch: &mut Watch, told: &[(u64, Event<'_>)]) {
+    fn announce(watch: &mut IntervalWatch, told: &[(u64, Event<'_>)]) {
         let mut buffer = EventsBuffer::default();
         told.iter().for_each(|(ticks, event)| buffer.push(*ticks, event));
         let h = RecordHeader { kind: kind::ITT_EVENTS, size: 0, tid: 7, time_ns: 0 };
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(watch.take(), None, "a short record is none");
     }
 
-    fn passes(watch: &mut Watch, told: &[(u64, u16, u8)]) {
+    fn passes(watch: &mut IntervalWatch, told: &[(u64, u16, u8)]) {
         for &(time_ns, probe, end) in told {
             let h = RecordHeader { kind: kind::TASK_PROBE, size: 0, tid: 7, time_ns };
             let record = TaskProbeRecord { h, probe, end, ..TaskProbeRecord::zeroed() };

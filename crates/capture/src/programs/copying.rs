@@ -12,9 +12,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use dwell_store::Folder;
 
-use crate::clock::Birth;
+use crate::clock::StartTime;
 use crate::options::User;
-use crate::programs::reopening::Reopening;
+use crate::programs::reopening::FileReopener;
 use crate::programs::view::open_owned;
 
 /// No file larger than this is copied whole …
@@ -30,12 +30,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const CLOCKS_DIFFER: Duration = Duration::from_secs(3);
 
 /// Where a file's contents come from.
-pub enum Origin {
+pub enum CopyOrigin {
     /// A file that is open.
     File(File),
     /// A file that may be in this folder, by its name. It must belong to one of the owners, and one that was written before its
     /// process was born is an earlier process's with the same id.
-    Named { folder: Arc<OwnedFd>, name: String, owners: Vec<u32>, born: Option<Birth> },
+    Named { folder: Arc<OwnedFd>, name: String, owners: Vec<u32>, born: Option<StartTime> },
 }
 
 /// What is copied.
@@ -55,7 +55,7 @@ struct Count {
 }
 
 struct Job {
-    origin: Origin,
+    origin: CopyOrigin,
     target: String,
     what: CopySubject,
 }
@@ -80,16 +80,16 @@ impl Copying {
         let open = Arc::new(AtomicUsize::new(0));
         let (waiting, target) = (Arc::clone(&open), folder);
         let is_roots = owner.is_none() && rustix::process::geteuid().is_root();
-        let reopening = (!is_roots).then(|| Reopening::start(owner));
+        let reopening = (!is_roots).then(|| FileReopener::start(owner));
         let work = move || {
             // What it opens is the profiled program's, and where it writes the user's.
             if dwell_rights::confine::keep_to_copy().is_err() {
                 return;
             }
-            let mut room = MOST_BYTES;
+            let mut bytes_left = MOST_BYTES;
             for job in inbox {
-                let (what, opened) = (job.what, usize::from(matches!(job.origin, Origin::File(_))));
-                let copied = copy(job, &target, &mut room, &reopening);
+                let (what, opened) = (job.what, usize::from(matches!(job.origin, CopyOrigin::File(_))));
+                let copied = copy(job, &target, &mut bytes_left, &reopening);
                 waiting.fetch_sub(opened, Ordering::Relaxed);
                 if copied.is_ok() {
                     done[what as usize].done.fetch_add(1, Ordering::Relaxed);
@@ -102,9 +102,9 @@ impl Copying {
     }
 
     /// Copies a file to the file `target` of the folder, some time later.
-    pub fn copy(&self, origin: Origin, target: String, what: CopySubject) {
+    pub fn copy(&self, origin: CopyOrigin, target: String, what: CopySubject) {
         self.counts[what as usize].wanted.fetch_add(1, Ordering::Relaxed);
-        if matches!(origin, Origin::File(_)) {
+        if matches!(origin, CopyOrigin::File(_)) {
             if self.open.load(Ordering::Relaxed) >= MOST_OPEN {
                 return; // counted as not done
             }
@@ -128,12 +128,12 @@ impl Copying {
 }
 
 /// Who opens files once more before they are copied; none where the result is root's.
-type Reader = Option<io::Result<Reopening>>;
+type Reader = Option<io::Result<FileReopener>>;
 
-fn copy(job: Job, folder: &Folder, room: &mut u64, reader: &Reader) -> io::Result<()> {
+fn copy(job: Job, folder: &Folder, bytes_left: &mut u64, reader: &Reader) -> io::Result<()> {
     let source = match job.origin {
-        Origin::File(file) => file,
-        Origin::Named { folder, name, owners, born } => match open_owned(folder.as_fd(), &name, &owners) {
+        CopyOrigin::File(file) => file,
+        CopyOrigin::Named { folder, name, owners, born } => match open_owned(folder.as_fd(), &name, &owners) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Ok(file) if is_older(&file, born) => return Ok(()),
             opened => opened?,
@@ -144,19 +144,19 @@ fn copy(job: Job, folder: &Folder, room: &mut u64, reader: &Reader) -> io::Resul
         Some(Ok(reopening)) => reopening.reopen(source)?,
         Some(Err(_)) => return Err(io::ErrorKind::PermissionDenied.into()), // nobody can tell what the user may read
     };
-    let limit = MOST_FILE_BYTES.min(*room);
+    let limit = MOST_FILE_BYTES.min(*bytes_left);
     let bytes = source.metadata()?.len();
     if bytes > limit && job.what == CopySubject::Module {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     source.rewind()?; // its headers were read
     let copied = write(source, limit, (folder, &job.target))?;
-    *room -= copied.min(*room);
+    *bytes_left -= copied.min(*bytes_left);
     if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
 /// Whether the file was last changed before `born`. What is restored or copied may have been written before.
-fn is_older(file: &File, born: Option<Birth>) -> bool {
+fn is_older(file: &File, born: Option<StartTime>) -> bool {
     let changed = |file: &Metadata| {
         let since_1970 = Duration::new(u64::try_from(file.ctime()).ok()?, u32::try_from(file.ctime_nsec()).ok()?);
         Some(file.modified().ok()?.max(UNIX_EPOCH + since_1970))
@@ -194,19 +194,19 @@ mod tests {
         let large = File::create(path("large")).expect("file");
         large.set_len(MOST_FILE_BYTES + 1).expect("a sparse file");
         let owners = vec![folder.path().metadata().expect("metadata").uid()];
-        let born_at = |name: &str, born: Option<Birth>| {
+        let born_at = |name: &str, born: Option<StartTime>| {
             let folder: OwnedFd = File::open(folder.path()).expect("folder").into();
-            Origin::Named { folder: folder.into(), name: name.into(), owners: owners.clone(), born }
+            CopyOrigin::Named { folder: folder.into(), name: name.into(), owners: owners.clone(), born }
         };
         let named = |name: &str| born_at(name, None);
         let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"), None);
         copying.copy(named("perf-1.map"), "copy".into(), CopySubject::JitMap);
         copying.copy(named("perf-2.map"), "none".into(), CopySubject::JitMap);
         copying.copy(named("perf-1.map"), "copy".into(), CopySubject::JitMap); // is there already
-        let born = |after_s: u64| Some(Birth::at(monotonic_ns() + after_s * 1_000_000_000));
+        let born = |after_s: u64| Some(StartTime::at(monotonic_ns() + after_s * 1_000_000_000));
         copying.copy(born_at("perf-1.map", born(0)), "its own".into(), CopySubject::JitMap);
         copying.copy(born_at("perf-1.map", born(60)), "a stranger's".into(), CopySubject::JitMap);
-        copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), CopySubject::Module);
+        copying.copy(CopyOrigin::File(File::open(path("large")).expect("file")), "module".into(), CopySubject::Module);
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
         assert!(path("its own").exists());

@@ -18,13 +18,13 @@ use dwell_model::losses;
 use dwell_store::{Folder, KeptFile, module_identity};
 use dwell_unwind::build_id_of;
 
-use crate::clock::Birth;
+use crate::clock::StartTime;
 use crate::kernel::namespace::ids_of;
 use crate::kernel::perf::Mapping;
 use crate::options::User;
-use crate::programs::copying::{CopySubject, Copying, Origin};
-use crate::programs::proc::{self, Began};
-use crate::programs::view::{View, is_owned};
+use crate::programs::copying::{CopyOrigin, CopySubject, Copying};
+use crate::programs::proc::{self, ProcessStart};
+use crate::programs::view::{ProcessFiles, is_owned};
 
 /// Files held open at most, so that descriptors are left for everything else.
 const MOST_HELD: usize = 300;
@@ -36,12 +36,12 @@ const MOST_OWNERS: usize = 4;
 /// A process's side of it.
 #[derive(Clone, Default)]
 struct Process {
-    view: Option<Rc<View>>,
+    view: Option<Rc<ProcessFiles>>,
     /// Its id in its own pid namespace, 0 when unknown.
     inner_pid: u32,
     owners: Vec<u32>,
     /// When it began; `None` when unknown.
-    born: Option<Birth>,
+    born: Option<StartTime>,
 }
 
 struct Dump {
@@ -57,11 +57,11 @@ struct HeldFile {
 }
 
 /// See the module.
-pub struct Keeper {
+pub struct FileKeeper {
     processes: HashMap<u32, Process>,
     /// Processes that ended since the last round; their mappings may still be told.
     ended: Vec<u32>,
-    views: Vec<Rc<View>>,
+    views: Vec<Rc<ProcessFiles>>,
     dumps: Vec<Dump>,
     /// By identity; `None` for what is copied already, or cannot be.
     files: HashMap<String, Option<HeldFile>>,
@@ -71,7 +71,7 @@ pub struct Keeper {
     processes_closed: u64,
 }
 
-impl Keeper {
+impl FileKeeper {
     /// Keeps files in `folder`, the result's folder of modules, as far as `owner` of the result may read them.
     pub fn new(folder: Folder, owner: Option<User>) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Keeper {
         let known = self.processes.get(&tgid).and_then(|process| process.born);
         let mut process = Process { born: known, ..Process::default() };
         if is_still {
-            process.born = known.or_else(|| proc::began(tgid).map(Began::birth));
+            process.born = known.or_else(|| proc::began(tgid).map(ProcessStart::birth));
             self.look_at(tgid, &mut process);
         }
         self.processes.insert(tgid, process);
@@ -109,7 +109,7 @@ impl Keeper {
             return note_owner(tgid, process);
         }
         let mut process = self.processes.get(&parent).cloned().unwrap_or_default();
-        process.born = born_ns.map(Birth::at);
+        process.born = born_ns.map(StartTime::at);
         // The child of a process in the same pid namespace as ours has the id that we know; others are asked.
         if process.inner_pid == parent && parent != 0 {
             process.inner_pid = tgid;
@@ -190,7 +190,7 @@ impl Keeper {
     }
 
     fn look_at(&mut self, tgid: u32, process: &mut Process) {
-        match View::of(tgid, &self.views) {
+        match ProcessFiles::of(tgid, &self.views) {
             Ok(view) => {
                 if !self.views.iter().any(|known| Rc::ptr_eq(known, &view)) {
                     self.views.push(Rc::clone(&view));
@@ -210,13 +210,13 @@ impl Keeper {
         self.dumps = others;
         for Dump { time_ns, file, .. } in ended {
             let target = KeptFile::JitDump { tgid, time_ns }.file_name();
-            self.copying.copy(Origin::File(file), target, CopySubject::JitMap);
+            self.copying.copy(CopyOrigin::File(file), target, CopySubject::JitMap);
         }
         let Some(process) = self.processes.get(&tgid).filter(|process| process.inner_pid != 0) else { return };
         let Some(folder) = process.view.as_ref().and_then(|view| view.temporary()) else { return };
         let name = format!("perf-{}.map", process.inner_pid);
         let target = KeptFile::PerfMap { tgid, time_ns }.file_name();
-        let origin = Origin::Named { folder, name, owners: process.owners.clone(), born: process.born };
+        let origin = CopyOrigin::Named { folder, name, owners: process.owners.clone(), born: process.born };
         self.copying.copy(origin, target, CopySubject::JitMap);
     }
 
@@ -249,7 +249,7 @@ impl Keeper {
 
     fn copy(&self, identity: &str, file: File) {
         let target = KeptFile::Module { identity: identity.to_owned() }.file_name();
-        self.copying.copy(Origin::File(file), target, CopySubject::Module);
+        self.copying.copy(CopyOrigin::File(file), target, CopySubject::Module);
     }
 
     fn lose(&mut self, mapping: &Mapping) {
@@ -391,7 +391,7 @@ mod tests {
         fs::write(&secret, "secret").expect("file");
         let modules = folder.path().join("modules");
         fs::create_dir(&modules).expect("folder");
-        let mut keeper = Keeper::new(Folder::open(&modules).expect("folder"), None);
+        let mut keeper = FileKeeper::new(Folder::open(&modules).expect("folder"), None);
         keeper.program(std::process::id(), 1, true);
         let mut told = mapping(&dump);
         keeper.mapped(&mut told);

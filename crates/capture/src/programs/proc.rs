@@ -12,7 +12,7 @@ use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::clock::{Birth, suspended_ns, ticks_per_second};
+use crate::clock::{StartTime, suspended_ns, ticks_per_second};
 use crate::kernel::perf::Mapping;
 
 /// Processes whose program has this base name, kernel threads left out; `own_only` = and those that this user may not look at.
@@ -82,17 +82,17 @@ pub fn is_alive(pid: u32) -> bool {
 
 /// When a process began, in ticks since the machine was started: with its id, what tells it from every other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Began(u64);
+pub struct ProcessStart(u64);
 
-impl Began {
+impl ProcessStart {
     /// Whether it began after `time_ns`, CLOCK_MONOTONIC. Within a tick, 10 ms mostly, the answer is no.
     pub fn is_after(self, time_ns: u64) -> bool {
         self.boot_ns() > time_ns.saturating_add(suspended_ns())
     }
 
     /// The same as a birth, to a tick.
-    pub fn birth(self) -> Birth {
-        Birth::at_boot(self.boot_ns())
+    pub fn birth(self) -> StartTime {
+        StartTime::at_boot(self.boot_ns())
     }
 
     /// On CLOCK_BOOTTIME.
@@ -102,11 +102,11 @@ impl Began {
 }
 
 /// When the process began that has this id now.
-pub fn began(pid: u32) -> Option<Began> {
+pub fn began(pid: u32) -> Option<ProcessStart> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses is the program's choice. The field is the 22nd, starttime of proc_pid_stat(5).
     let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19)?.parse().ok().map(Began)
+    rest.split(' ').nth(19)?.parse().ok().map(ProcessStart)
 }
 
 /// Whether some process has this id, one that has ended and was not waited for included.

@@ -30,7 +30,7 @@ struct ProcessLife {
 
 /// Whether a process is one that is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Belongs {
+pub enum ProcessMembership {
     Yes,
     No,
     /// All its threads that are known have ended; another one may be told of in the next round.
@@ -65,10 +65,10 @@ impl ProcessLifetimes {
 
     /// Those that have not ended, as `/proc` shows it.
     pub fn living(&self) -> impl Iterator<Item = u32> {
-        let lives = |tgid: u32, life: &ProcessLife| {
+        let is_alive = |tgid: u32, life: &ProcessLife| {
             life.has_begun && proc::is_alive(tgid) && Self::is_still(tgid, life.since_ns)
         };
-        self.all.iter().filter(move |(tgid, life)| lives(**tgid, life)).map(|(tgid, _)| *tgid)
+        self.all.iter().filter(move |(tgid, life)| is_alive(**tgid, life)).map(|(tgid, _)| *tgid)
     }
 
     /// Process `tgid` is recorded since `time_ns` at the latest.
@@ -103,20 +103,20 @@ impl ProcessLifetimes {
     }
 
     /// Whether what `tgid` did at `time_ns` was done by the recorded process, as far as is known by now.
-    pub fn belongs(&mut self, tgid: u32, time_ns: u64) -> Belongs {
-        let Some(life) = self.all.get(&tgid) else { return Belongs::No };
+    pub fn belongs(&mut self, tgid: u32, time_ns: u64) -> ProcessMembership {
+        let Some(life) = self.all.get(&tgid) else { return ProcessMembership::No };
         if !life.has_begun {
-            return Belongs::NotYetKnown;
+            return ProcessMembership::NotYetKnown;
         }
-        let lives = life.threads > 0 || life.exit_ns == 0;
+        let is_alive = life.threads > 0 || life.exit_ns == 0;
         if time_ns < life.since_ns {
-            Belongs::No
-        } else if !lives && time_ns > life.exit_ns {
-            Belongs::NotYetKnown
-        } else if lives && self.is_replaced(tgid) {
-            Belongs::No
+            ProcessMembership::No
+        } else if !is_alive && time_ns > life.exit_ns {
+            ProcessMembership::NotYetKnown
+        } else if is_alive && self.is_replaced(tgid) {
+            ProcessMembership::No
         } else {
-            Belongs::Yes
+            ProcessMembership::Yes
         }
     }
 
@@ -189,60 +189,66 @@ mod tests {
     /// An id that no process has.
     const NOBODY: u32 = 1 << 30;
 
-    fn round(lives: &mut ProcessLifetimes) -> Vec<u32> {
-        lives.end_round(lives.looked_ns.max(LOOK_NS))
+    fn round(lifetimes: &mut ProcessLifetimes) -> Vec<u32> {
+        lifetimes.end_round(lifetimes.looked_ns.max(LOOK_NS))
     }
 
     #[test]
     fn a_process_is_its_id_and_its_time() {
-        let mut lives = ProcessLifetimes::default();
-        lives.thread_new(NOBODY, 10);
-        lives.thread_new(NOBODY, 12);
-        assert_eq!([9, 10, 99].map(|at| lives.belongs(NOBODY, at)), [Belongs::No, Belongs::Yes, Belongs::Yes]);
-        lives.thread_exit(NOBODY, 20);
-        lives.thread_exit(NOBODY, 22);
-        assert_eq!(lives.belongs(NOBODY, 22), Belongs::Yes);
-        assert_eq!(lives.belongs(NOBODY, 23), Belongs::NotYetKnown, "another thread may be told of");
-        assert_eq!(round(&mut lives), [] as [u32; 0], "one round without threads proves nothing");
-        assert_eq!(round(&mut lives), [NOBODY]);
-        assert_eq!(lives.belongs(NOBODY, 22), Belongs::No);
-        assert!(!lives.contains(NOBODY));
+        let mut lifetimes = ProcessLifetimes::default();
+        lifetimes.thread_new(NOBODY, 10);
+        lifetimes.thread_new(NOBODY, 12);
+        assert_eq!(
+            [9, 10, 99].map(|at| lifetimes.belongs(NOBODY, at)),
+            [ProcessMembership::No, ProcessMembership::Yes, ProcessMembership::Yes]
+        );
+        lifetimes.thread_exit(NOBODY, 20);
+        lifetimes.thread_exit(NOBODY, 22);
+        assert_eq!(lifetimes.belongs(NOBODY, 22), ProcessMembership::Yes);
+        assert_eq!(lifetimes.belongs(NOBODY, 23), ProcessMembership::NotYetKnown, "another thread may be told of");
+        assert_eq!(round(&mut lifetimes), [] as [u32; 0], "one round without threads proves nothing");
+        assert_eq!(round(&mut lifetimes), [NOBODY]);
+        assert_eq!(lifetimes.belongs(NOBODY, 22), ProcessMembership::No);
+        assert!(!lifetimes.contains(NOBODY));
     }
 
     #[test]
     fn ends_can_be_told_before_beginnings() {
-        let mut lives = ProcessLifetimes::default();
-        lives.thread_exit(NOBODY, 20);
-        assert!(!lives.contains(NOBODY));
-        assert_eq!(round(&mut lives), [] as [u32; 0]);
-        lives.thread_new(NOBODY, 10);
-        assert!(!lives.is_reuse(NOBODY, 10));
-        lives.thread_new(NOBODY, 11);
-        assert_eq!(lives.belongs(NOBODY, 30), Belongs::Yes, "one of two threads is left");
+        let mut lifetimes = ProcessLifetimes::default();
+        lifetimes.thread_exit(NOBODY, 20);
+        assert!(!lifetimes.contains(NOBODY));
+        assert_eq!(round(&mut lifetimes), [] as [u32; 0]);
+        lifetimes.thread_new(NOBODY, 10);
+        assert!(!lifetimes.is_reuse(NOBODY, 10));
+        lifetimes.thread_new(NOBODY, 11);
+        assert_eq!(lifetimes.belongs(NOBODY, 30), ProcessMembership::Yes, "one of two threads is left");
     }
 
     #[test]
     fn a_first_thread_ends_whoever_had_the_id() {
-        let mut lives = ProcessLifetimes::default();
-        lives.thread_new(NOBODY, 10);
-        assert!(lives.is_reuse(NOBODY, 50));
-        lives.end(NOBODY);
-        lives.thread_new(NOBODY, 50);
-        lives.thread_exit(NOBODY, 40); // of the one before
-        assert_eq!((lives.belongs(NOBODY, 45), lives.belongs(NOBODY, 60)), (Belongs::No, Belongs::Yes));
+        let mut lifetimes = ProcessLifetimes::default();
+        lifetimes.thread_new(NOBODY, 10);
+        assert!(lifetimes.is_reuse(NOBODY, 50));
+        lifetimes.end(NOBODY);
+        lifetimes.thread_new(NOBODY, 50);
+        lifetimes.thread_exit(NOBODY, 40); // of the one before
+        assert_eq!(
+            (lifetimes.belongs(NOBODY, 45), lifetimes.belongs(NOBODY, 60)),
+            (ProcessMembership::No, ProcessMembership::Yes)
+        );
     }
 
     #[test]
     fn ends_that_nobody_saw_are_found() {
-        let mut lives = ProcessLifetimes::default();
-        lives.thread_new(NOBODY, 10);
-        assert_eq!(round(&mut lives), [] as [u32; 0], "its end may be told in the next round");
-        assert_eq!(round(&mut lives), [NOBODY]);
+        let mut lifetimes = ProcessLifetimes::default();
+        lifetimes.thread_new(NOBODY, 10);
+        assert_eq!(round(&mut lifetimes), [] as [u32; 0], "its end may be told in the next round");
+        assert_eq!(round(&mut lifetimes), [NOBODY]);
         let own = std::process::id();
-        lives.begin(own, 10); // before this process began, whose id it has
-        assert_eq!(lives.belongs(own, 99), Belongs::No);
-        assert_eq!(round(&mut lives), [own]);
-        lives.begin(own, crate::clock::monotonic_ns());
-        assert_eq!(lives.belongs(own, u64::MAX), Belongs::Yes);
+        lifetimes.begin(own, 10); // before this process began, whose id it has
+        assert_eq!(lifetimes.belongs(own, 99), ProcessMembership::No);
+        assert_eq!(round(&mut lifetimes), [own]);
+        lifetimes.begin(own, crate::clock::monotonic_ns());
+        assert_eq!(lifetimes.belongs(own, u64::MAX), ProcessMembership::Yes);
     }
 }

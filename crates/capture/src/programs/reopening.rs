@@ -21,9 +21,9 @@ const MOST_GROUPS: usize = 65_536;
 type Reply = Sender<io::Result<File>>;
 
 /// A thread with the user's rights that opens what others have open.
-pub struct Reopening(Sender<(File, Reply)>);
+pub struct FileReopener(Sender<(File, Reply)>);
 
-impl Reopening {
+impl FileReopener {
     /// Starts the thread, which becomes `user`, or keeps no capability where this process is the user's own. Call it while this
     /// process may still change users.
     pub fn start(user: Option<User>) -> io::Result<Self> {
@@ -95,7 +95,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().expect("folder");
         let nobody = User { name: "nobody".into(), uid: 65534, gid: 65534 };
-        let reopening = Reopening::start(Some(nobody)).expect("started");
+        let reopening = FileReopener::start(Some(nobody)).expect("started");
         let mut opens = |mode: u32| {
             let path = folder.path().join(format!("{mode:o}"));
             std::fs::write(&path, "x").expect("file");
@@ -103,6 +103,8 @@ mod tests {
             reopening.reopen(File::open(path).expect("opened")).is_ok()
         };
         assert_eq!([0o755, 0o644, 0o711, 0o600].map(&mut opens), [true, true, false, false]);
-        assert!(Reopening::start(None).expect("started").reopen(File::open("/proc/self/exe").expect("opened")).is_ok());
+        assert!(
+            FileReopener::start(None).expect("started").reopen(File::open("/proc/self/exe").expect("opened")).is_ok()
+        );
     }
 }

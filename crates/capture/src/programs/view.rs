@@ -22,14 +22,14 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 const TEMPORARY: &str = "tmp";
 
 /// A process's files, by descriptors that name but do not open.
-pub struct View {
+pub struct ProcessFiles {
     key: [u64; 5],
     root: OwnedFd,
     /// Shared with the copies that are to be made from there.
     temporary: Option<Arc<OwnedFd>>,
 }
 
-impl View {
+impl ProcessFiles {
     /// The view of process `pid`. One that is equal to it among `known` is shared.
     ///
     /// # Errors
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn equal_views_are_shared() {
-        let own = View::of(std::process::id(), &[]).expect("own view");
-        let again = View::of(std::process::id(), std::slice::from_ref(&own)).expect("own view");
+        let own = ProcessFiles::of(std::process::id(), &[]).expect("own view");
+        let again = ProcessFiles::of(std::process::id(), std::slice::from_ref(&own)).expect("own view");
         assert!(Rc::ptr_eq(&own, &again));
         assert!(own.open(b"/proc/self/exe").is_err(), "no magic links");
         assert!(own.open(b"/dev/null").is_err(), "no devices");

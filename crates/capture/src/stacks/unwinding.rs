@@ -41,7 +41,7 @@ struct Maps {
 }
 
 /// The tables, and where the BPF programs find them.
-pub struct Unwinding {
+pub struct UnwindTables {
     registry: Registry,
     /// None where all stacks are walked in user space.
     maps: Option<Maps>,
@@ -53,7 +53,7 @@ pub struct Unwinding {
     waiting: Vec<UnwindMapping>,
 }
 
-impl Unwinding {
+impl UnwindTables {
     /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
     pub fn new(processes: MapHandle, words: MapHandle, interpreters: InterpreterMaps) -> Self {
         Self { maps: Some(Maps { processes, interpreters, words }), ..Self::in_user_space() }
@@ -267,7 +267,7 @@ impl Unwinding {
     }
 }
 
-/// The code of one process; see [`Unwinding::code`].
+/// The code of one process; see [`UnwindTables::code`].
 pub struct ProcessCode<'u> {
     tgid: u32,
     complete: bool,

@@ -13,7 +13,7 @@ use dwell_store::raw::wire::{RecordHeader, RegistersRecord, StackHeader, kind};
 use dwell_unwind::{Memory, Registers, Walk, walk};
 
 use crate::programs::memory::ProcessMemory;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 
 const PAGE_BYTES: u64 = 4096;
 /// Read at once from the stack pointer on: most stacks are shallower.
@@ -28,7 +28,7 @@ pub type Stack = (StackHeader, Vec<u64>);
 
 /// The user stack of the thread that `record` is about; none when it has moved since or is gone. Rows
 /// lead through nearly all stacks; only where they do not is all read that the files say.
-pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stack> {
+pub fn stack(record: &RegistersRecord, unwinding: &mut UnwindTables) -> Option<Stack> {
     let mut memory = ThreadMemory::of(record.h.tid)?;
     memory.read(record.registers[SP], FIRST_BYTES);
     let mut walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
@@ -46,13 +46,13 @@ pub fn own_memory(start: u64, length: usize) -> Vec<u8> {
 }
 
 /// The user stack that `bytes` copy, from the stack pointer on.
-pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Unwinding) -> Stack {
+pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut UnwindTables) -> Stack {
     let mut memory = Copied { start: record.registers[SP], bytes };
     explained(record, walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory))
 }
 
 /// The user stack of a thread from these registers on, whether it stands there or not.
-pub fn walk_thread(record: &RegistersRecord, unwinding: &mut Unwinding) -> Walk {
+pub fn walk_thread(record: &RegistersRecord, unwinding: &mut UnwindTables) -> Walk {
     let Some(mut memory) = ThreadMemory::of(record.h.tid) else {
         return Walk { frames: vec![record.ip], end: StackEnd::Unreadable };
     };

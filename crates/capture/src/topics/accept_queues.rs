@@ -27,7 +27,7 @@ pub struct AcceptQueueLooks {
     /// The owner of each socket, by its inode.
     owners: HashMap<u64, u32>,
     /// What was told of which process, and with which owner.
-    told: BTreeSet<(Address, u32, u32)>,
+    known: BTreeSet<(Address, u32, u32)>,
     /// Queues of which any connection was told to wait at the last look.
     waiting: BTreeSet<(Address, u32)>,
 }
@@ -48,7 +48,7 @@ impl AcceptQueueLooks {
             let at = address(listener);
             let of = queues.get(&(at, *owner)).copied().unwrap_or_default();
             let is_waiting = tgid == owner && of.waiting > 0 && waiting.insert((at, *owner));
-            let is_new = self.told.len() < MOST_LISTENERS && self.told.insert((at, *tgid, *owner));
+            let is_new = self.known.len() < MOST_LISTENERS && self.known.insert((at, *tgid, *owner));
             if is_new || is_waiting {
                 write(*tgid, *owner, at, of);
             }

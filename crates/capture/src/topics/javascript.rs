@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::kernel::perf::Mapping;
 use crate::programs::memory::ProcessMemory;
 use crate::programs::proc;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 
 /// Processes that are read at most.
 const MOST_ENGINES: usize = 256;
@@ -94,7 +94,7 @@ impl JavaScript {
 
     /// Names the functions that stacks showed, writes them into the result's folder of modules, and makes processes known to
     /// whoever walks stacks.
-    pub fn read(&mut self, modules: &Folder, unwinding: &mut Unwinding) -> Result<()> {
+    pub fn read(&mut self, modules: &Folder, unwinding: &mut UnwindTables) -> Result<()> {
         let mut given_up = Vec::new();
         for (&pid, engine) in &mut self.engines {
             let offset = engine.begin();

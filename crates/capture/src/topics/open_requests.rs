@@ -179,8 +179,9 @@ impl ConnectionLooks {
     fn write(&mut self, groups: BTreeMap<Group, Counts>, trace: &mut RecordBuffer, time_ns: u64) {
         let gone =
             self.known.keys().filter(|group| !groups.contains_key(group)).map(|group| (*group, Counts::default()));
-        let told = groups.iter().filter(|(group, counts)| counts.is_worth_telling() || self.known.contains_key(group));
-        for (group, counts) in told.map(|(group, counts)| (*group, *counts)).chain(gone) {
+        let written =
+            groups.iter().filter(|(group, counts)| counts.is_worth_telling() || self.known.contains_key(group));
+        for (group, counts) in written.map(|(group, counts)| (*group, *counts)).chain(gone) {
             trace.fixed(&record(&group, counts, time_ns));
         }
         self.known = groups;

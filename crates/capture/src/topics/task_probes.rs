@@ -101,7 +101,7 @@ pub struct CallPoint {
 
 /// The places of all probes.
 #[derive(Default)]
-pub struct Places {
+pub struct ProbePlaces {
     /// In files.
     pub found: Vec<FoundProbes>,
     /// System calls.
@@ -109,8 +109,8 @@ pub struct Places {
 }
 
 /// Finds the places of all probes.
-pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<Places> {
-    let mut places = Places::default();
+pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<ProbePlaces> {
+    let mut places = ProbePlaces::default();
     for (number, probe) in probes.iter().enumerate() {
         match &probe.place {
             TaskPlaces::Points { begin, end } => {
@@ -128,7 +128,7 @@ pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<Places> {
 }
 
 fn find_point(
-    places: &mut Places,
+    places: &mut ProbePlaces,
     (number, probe): (usize, &TaskProbe),
     point: &Point,
     edge: Edge,
@@ -156,13 +156,13 @@ fn file_of(probe: &TaskProbe, file: Option<&Path>, program: &Program<'_>) -> Res
 
 /// A file that stays the same whatever happens to its path: probes are set where its symbols were found, and not in what
 /// another takes its place.
-pub struct Pinned {
+pub struct PinnedFile {
     /// Leads to the file as long as this lives.
     pub path: PathBuf,
     _file: File,
 }
 
-impl Pinned {
+impl PinnedFile {
     /// Opens a regular file; `own_only` = only one of this user's, in whose programs alone the probes will be.
     pub fn open(path: &Path, own_only: bool) -> Result<Self> {
         let failed = |source| Error::System { what: "opening a file for probes", source };
@@ -204,7 +204,7 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
 pub fn set(found: &[FoundProbes], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
     let cookies = |found: &FoundProbes| found.sites.iter().map(|site| cookie(found.probe, site.edge)).collect();
-    let placed = found.iter().map(|found| Placed {
+    let placed = found.iter().map(|found| PlacedProbe {
         name: &found.name,
         file: &found.file,
         sites: &found.sites,
@@ -214,7 +214,7 @@ pub fn set(found: &[FoundProbes], object: &Object, pids: Option<&[u32]>) -> Resu
 }
 
 /// A probe's places in a file, and what the hook is told at each.
-pub struct Placed<'p> {
+pub struct PlacedProbe<'p> {
     /// Of the probe.
     pub name: &'p str,
     /// Where it is.
@@ -227,7 +227,7 @@ pub struct Placed<'p> {
 
 /// Sets probes with these cookies, as [`set`].
 pub fn set_placed<'p>(
-    placed: impl Iterator<Item = Placed<'p>>,
+    placed: impl Iterator<Item = PlacedProbe<'p>>,
     object: &Object,
     pids: Option<&[u32]>,
 ) -> Result<Vec<Link>> {
@@ -248,7 +248,7 @@ pub fn set_placed<'p>(
     Ok(links)
 }
 
-fn set_at_once(placed: &Placed<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+fn set_at_once(placed: &PlacedProbe<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
     let options = UprobeMultiOpts {
         offsets: placed.sites.iter().map(|site| site.offset as usize).collect(),
         ref_ctr_offsets: placed.sites.iter().map(|site| site.semaphore as usize).collect(),
@@ -258,7 +258,7 @@ fn set_at_once(placed: &Placed<'_>, program: &ProgramMut<'_>, pid: i32) -> libbp
     Ok(vec![program.attach_uprobe_multi_with_opts(pid, placed.file, "", options)?])
 }
 
-fn set_each(placed: &Placed<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+fn set_each(placed: &PlacedProbe<'_>, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
     let set = |(site, &cookie): (&Site, &u64)| {
         let options = UprobeOpts { ref_ctr_offset: site.semaphore as usize, cookie, ..UprobeOpts::default() };
         program.attach_uprobe_with_opts(pid, placed.file, site.offset as usize, options)

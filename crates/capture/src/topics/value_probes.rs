@@ -14,7 +14,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, TracepointCategory, 
 
 use crate::error::{Error, Result};
 use crate::event_name::{self, NoTracepoint};
-use crate::topics::task_probes::{Placed, Program, set_placed};
+use crate::topics::task_probes::{PlacedProbe, Program, set_placed};
 
 const _: () = assert!(MOST_VALUES == MOST_PROBE_VALUES && MOST_TEXTS == MOST_PROBE_TEXTS);
 const _: () = assert!(MOST_STEPS == MOST_PROBE_STEPS);
@@ -177,7 +177,7 @@ pub fn kinds(found: &[FoundValueProbe]) -> (bool, bool) {
 }
 
 /// Tells the hook what to read at each place of these probes; a place's number is its cookie.
-fn tell<'f>(found: impl Iterator<Item = &'f FoundValueProbe>, object: &Object) -> Result<()> {
+fn write_sites<'f>(found: impl Iterator<Item = &'f FoundValueProbe>, object: &Object) -> Result<()> {
     let failed = |source| Error::Bpf { what: "telling the hook of probes what to read".into(), source };
     let map = object.maps().find(|map| map.name() == "probe_sites");
     for (key, read) in (0u32..).zip(found.flat_map(|found| &found.reads)) {
@@ -191,13 +191,13 @@ fn tell<'f>(found: impl Iterator<Item = &'f FoundValueProbe>, object: &Object) -
 /// Sets the probes in files; `pids` = in these processes only. They are there until the links are dropped.
 pub fn set(found: &[FoundValueProbe], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
     let in_files = || found.iter().filter(|found| matches!(found.place, Place::File(..)));
-    tell(in_files(), object)?;
+    write_sites(in_files(), object)?;
     let mut next = 0u64;
     let placed = in_files().filter_map(|found| {
         let Place::File(file, sites) = &found.place else { return None };
         let first = next;
         next += sites.len() as u64;
-        Some(Placed { name: &found.name, file, sites, cookies: (first..next).collect() })
+        Some(PlacedProbe { name: &found.name, file, sites, cookies: (first..next).collect() })
     });
     set_placed(placed, object, pids)
 }
@@ -205,7 +205,7 @@ pub fn set(found: &[FoundValueProbe], object: &Object, pids: Option<&[u32]>) -> 
 /// Sets the probes at tracepoints.
 pub fn set_tracepoints(found: &[FoundValueProbe], object: &Object) -> Result<Vec<Link>> {
     let tracepoints = || found.iter().filter(|found| matches!(found.place, Place::Tracepoint(..)));
-    tell(tracepoints(), object)?;
+    write_sites(tracepoints(), object)?;
     let Some(program) = object.progs_mut().next() else { return Ok(Vec::new()) };
     let set = |(cookie, found): (u64, &FoundValueProbe)| {
         let Place::Tracepoint(group, name) = &found.place else { return None };

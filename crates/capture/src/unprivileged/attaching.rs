@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use bytemuck::{Zeroable, bytes_of};
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, THREAD_SEEDED, ThreadNewRecord, kind};
 
-use super::objects::Holder;
+use super::objects::DescriptorUser;
 use super::opening::check_yours;
 use super::proc_syscall::{self, SyscallState};
 use super::record::Stamp;
@@ -68,10 +68,10 @@ impl Unprivileged {
         let mut thread = Thread::new(tgid, name);
         self.with_drained(|source, drained| {
             take_record(drained, bytes_of(&born));
-            let holder = Holder { tgid, tid, time_ns: stamp.time_ns };
+            let user = DescriptorUser { tgid, tid, time_ns: stamp.time_ns };
             let call = place.as_ref().and_then(|place| place.call);
             let target = call.map(|call| {
-                proc_syscall::target(&mut source.objects, holder, &call, &mut |bytes| take_record(drained, bytes))
+                proc_syscall::target(&mut source.objects, user, &call, &mut |bytes| take_record(drained, bytes))
             });
             let stack = place.as_ref().map_or(0, |place| {
                 let key = stacks::mix(stacks::mix(stamp.time_ns, tid.into()), place.ip) | 1 << 63;

@@ -10,14 +10,14 @@ const MOST_BIRTH_NS: u64 = 100_000_000;
 
 /// How many were made in the second that runs.
 #[derive(Default)]
-pub struct Births {
+pub struct CreationRate {
     count: u64,
     /// CLOCK_MONOTONIC.
     since_ns: u64,
     has_shed: bool,
 }
 
-impl Births {
+impl CreationRate {
     /// A program that creates threads without end pays for every call that is traced: the faster it does, the fewer are.
     pub fn count(&mut self, events: &mut Events, time_ns: u64, notices: &mut Vec<Notice>) {
         if time_ns.saturating_sub(self.since_ns) > 1_000_000_000 {

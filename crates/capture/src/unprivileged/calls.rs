@@ -68,11 +68,11 @@ const UNTRIED: &[&str] = &["exit", "exit_group", "vfork", "pause"];
 const MOST_EVENTS: usize = 40;
 
 /// The entry of every system call: one tracepoint, which only fires for who may see the kernel.
-pub const EVERY: Traced = Traced { name: "every", number: -1, can_be_tried: false };
+pub const EVERY: TracedCall = TracedCall { name: "every", number: -1, can_be_tried: false };
 
 /// A system call that may be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traced {
+pub struct TracedCall {
     /// Its name, as tracefs has it.
     pub name: &'static str,
     /// Its number.
@@ -82,15 +82,15 @@ pub struct Traced {
 }
 
 /// Every call that may be traced, most useful first.
-pub fn all() -> Vec<Traced> {
+pub fn all() -> Vec<TracedCall> {
     let number = |name: &str| SYSCALLS.iter().find(|call| call.name == name).map(|call| i32::from(call.number));
     let traced =
-        |&name: &&'static str| Some(Traced { name, number: number(name)?, can_be_tried: !UNTRIED.contains(&name) });
+        |&name: &&'static str| Some(TracedCall { name, number: number(name)?, can_be_tried: !UNTRIED.contains(&name) });
     BY_USE.iter().filter_map(traced).collect()
 }
 
 /// The filter of [`EVERY`] that lets only these calls through, in the language of trace/events/*/filter.
-pub fn filter(calls: &[Traced]) -> String {
+pub fn filter(calls: &[TracedCall]) -> String {
     let terms: Vec<String> = calls.iter().map(|call| format!("id == {}", call.number)).collect();
     terms.join(" || ")
 }

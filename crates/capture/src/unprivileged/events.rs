@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use super::closing;
-use super::record::{CallLayout, REGISTERS, Sort};
+use super::record::{CallLayout, REGISTERS, SampledEvent};
 use super::ring::Ring;
 use crate::kernel::perf::{self, Attributes, EventTarget, PAGE_BYTES};
 use crate::machine;
@@ -116,7 +116,7 @@ pub struct Events {
     anchors: Vec<OwnedFd>,
     /// Who closes tracepoints takes it.
     lock: CString,
-    sorts: HashMap<u64, Sort>,
+    sorts: HashMap<u64, SampledEvent>,
     /// How records of calls are to be read.
     pub layout: CallLayout,
     /// Threads whose events could not all be opened.
@@ -172,7 +172,7 @@ impl Events {
                 continue;
             }
             let clock = clock?;
-            self.identify(&clock, Sort::Clock)?;
+            self.identify(&clock, SampledEvent::Clock)?;
             match Ring::map(clock, *ring_bytes) {
                 Err(error) if *ring_bytes <= SMALLEST_RING.max(PAGE_BYTES) => return Err(error),
                 // Another clock, since this one wakes us when so much is written.
@@ -199,7 +199,7 @@ impl Events {
     /// Opens them of another thread, with the same rings. A thread that has ended needs none.
     pub fn add(&mut self, tid: u32) {
         for index in 0..self.cpus.len() {
-            let opened = self.open_into(tid, index, &self.clock(SMALL_RING), Sort::Clock).and_then(|clock| {
+            let opened = self.open_into(tid, index, &self.clock(SMALL_RING), SampledEvent::Clock).and_then(|clock| {
                 self.others.push(clock);
                 self.open_calls(tid, index)
             });
@@ -249,11 +249,11 @@ impl Events {
 
     /// Whether samples of the event of this identifier have a stack of the kernel.
     pub fn has_chain(&self, identifier: u64) -> bool {
-        self.plan.sees_kernel && matches!(self.sort(identifier), Some(Sort::Clock | Sort::Leave))
+        self.plan.sees_kernel && matches!(self.sort(identifier), Some(SampledEvent::Clock | SampledEvent::Leave))
     }
 
     /// What the event of this identifier samples.
-    pub fn sort(&self, identifier: u64) -> Option<Sort> {
+    pub fn sort(&self, identifier: u64) -> Option<SampledEvent> {
         self.sorts.get(&identifier).copied()
     }
 
@@ -263,15 +263,15 @@ impl Events {
     }
 
     fn open_calls(&mut self, tid: u32, index: usize) -> io::Result<()> {
-        let faults = self.open_into(tid, index, &self.faults(), Sort::Fault)?;
+        let faults = self.open_into(tid, index, &self.faults(), SampledEvent::Fault)?;
         self.others.push(faults);
         if self.plan.sees_kernel {
-            let leaving = self.open_into(tid, index, &self.leaving(), Sort::Leave)?;
+            let leaving = self.open_into(tid, index, &self.leaving(), SampledEvent::Leave)?;
             self.others.push(leaving);
         }
         for number in 0..self.plan.calls.len() {
             let Tracepoint { id, filter } = self.plan.calls[number].clone();
-            let event = self.open_into(tid, index, &self.call(id), Sort::Enter)?;
+            let event = self.open_into(tid, index, &self.call(id), SampledEvent::Enter)?;
             if let Some(filter) = filter {
                 set_filter(&event, &filter)?;
             }
@@ -280,7 +280,13 @@ impl Events {
         Ok(())
     }
 
-    fn open_into(&mut self, tid: u32, index: usize, attributes: &Attributes, sort: Sort) -> io::Result<OwnedFd> {
+    fn open_into(
+        &mut self,
+        tid: u32,
+        index: usize,
+        attributes: &Attributes,
+        sort: SampledEvent,
+    ) -> io::Result<OwnedFd> {
         let event = self.open_one(tid, self.cpus[index], attributes)?;
         self.identify(&event, sort)?;
         self.redirect(&event, index)?;
@@ -292,7 +298,7 @@ impl Events {
     }
 
     /// Every sample tells which event it is of by its identifier, that of children being their parent's.
-    fn identify(&mut self, event: &OwnedFd, sort: Sort) -> io::Result<()> {
+    fn identify(&mut self, event: &OwnedFd, sort: SampledEvent) -> io::Result<()> {
         let mut identifier = 0u64;
         // SAFETY: the call writes a number to a valid place.
         let failed = unsafe { libc::ioctl(event.as_raw_fd(), IOC_ID, &raw mut identifier) } < 0;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
-use super::calls::{EVERY, Traced};
+use super::calls::{EVERY, TracedCall};
 use super::closing::{self, Lock};
 use super::events::IOC_SET_FILTER;
 use crate::kernel::perf::{self, Attributes};
@@ -33,10 +33,10 @@ const OF_ONE_CALL: &CStr = c"__syscall_nr == 0";
 const OF_EVERY: &CStr = c"id == 0";
 
 /// Tracepoint ids by the numbers of the calls whose entry they trace; empty where none could be found.
-pub type Ids = HashMap<i32, u64>;
+pub type TracepointIds = HashMap<i32, u64>;
 
 /// Finds the tracepoints of these calls, or [`EVERY`] if that is among them.
-pub fn find(calls: &[Traced], lock: Option<&Lock>) -> Ids {
+pub fn find(calls: &[TracedCall], lock: Option<&Lock>) -> TracepointIds {
     let known = from_tracefs(calls);
     if !known.is_empty() {
         return known;
@@ -60,14 +60,14 @@ fn has_descriptors_for_all() -> bool {
     getrlimit(Resource::Nofile).maximum.is_none_or(|most| most > MOST_IDS as u64)
 }
 
-fn from_tracefs(calls: &[Traced]) -> Ids {
+fn from_tracefs(calls: &[TracedCall]) -> TracepointIds {
     let id = |root: &str, name: &str| {
         let event = if name == EVERY.name { "raw_syscalls/sys_enter" } else { &format!("syscalls/sys_enter_{name}") };
         let text = fs::read_to_string(format!("{root}/events/{event}/id")).ok()?;
         text.trim().parse::<u64>().ok()
     };
     let under = |root: &str| calls.iter().filter_map(|call| Some((call.number, id(root, call.name)?))).collect();
-    let found: Ids = under("/sys/kernel/tracing");
+    let found: TracepointIds = under("/sys/kernel/tracing");
     if found.is_empty() { under("/sys/kernel/debug/tracing") } else { found }
 }
 
@@ -89,7 +89,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 
 /// How many calls were tried, then a line for each call that was found: name and id. A file of somebody else is not
 /// read; a wrong id traces another call, whose records tell their own number.
-fn read_cache(path: &Path, calls: &[Traced]) -> Option<Ids> {
+fn read_cache(path: &Path, calls: &[TracedCall]) -> Option<TracepointIds> {
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
     let metadata = file.metadata().ok()?;
     let own = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -110,9 +110,9 @@ fn read_cache(path: &Path, calls: &[Traced]) -> Option<Ids> {
     (tried >= calls.len()).then(|| lines.filter_map(entry).collect())
 }
 
-fn write_cache(path: &Path, calls: &[Traced], found: &Ids) -> io::Result<()> {
+fn write_cache(path: &Path, calls: &[TracedCall], found: &TracepointIds) -> io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-    let line = |call: &Traced| Some(format!("{} {}\n", call.name, found.get(&call.number)?));
+    let line = |call: &TracedCall| Some(format!("{} {}\n", call.name, found.get(&call.number)?));
     let text = format!("{}\n{}", calls.len(), calls.iter().filter_map(line).collect::<String>());
     // Two collections may end their trials at once: the file is whole at any time.
     let own = path.with_extension(std::process::id().to_string());
@@ -134,7 +134,7 @@ struct Trial {
     attributes: Attributes,
 }
 
-fn by_trial(calls: &[Traced], lock: Option<&Lock>) -> io::Result<Ids> {
+fn by_trial(calls: &[TracedCall], lock: Option<&Lock>) -> io::Result<TracepointIds> {
     let mut trial = Trial {
         numbers: calls.iter().map(|call| (call.number, call.can_be_tried)).collect(),
         events: vec![-1; MOST_IDS],

@@ -22,7 +22,7 @@ const MOST_REMEMBERED: usize = 1 << 16;
 
 /// Whose descriptor, and when.
 #[derive(Clone, Copy)]
-pub struct Holder {
+pub struct DescriptorUser {
     /// Process.
     pub tgid: u32,
     /// Thread.
@@ -66,28 +66,28 @@ impl Objects {
     }
 
     /// The object behind descriptor `fd`; a record of what is new goes to `out`.
-    pub fn of(&mut self, holder: Holder, fd: i32, out: &mut dyn FnMut(&[u8])) -> Object {
-        if let Some(&object) = self.round.get(&(holder.tgid, fd)) {
+    pub fn of(&mut self, user: DescriptorUser, fd: i32, out: &mut dyn FnMut(&[u8])) -> Object {
+        if let Some(&object) = self.round.get(&(user.tgid, fd)) {
             return object;
         }
         // One that has just been closed was most likely what it was before.
-        let found = self.look(holder, fd, out).or_else(|| self.last.get(&(holder.tgid, fd)).copied());
+        let found = self.look(user, fd, out).or_else(|| self.last.get(&(user.tgid, fd)).copied());
         let object = found.unwrap_or_default();
-        self.round.insert((holder.tgid, fd), object);
+        self.round.insert((user.tgid, fd), object);
         if self.last.len() >= MOST_REMEMBERED {
             self.last.clear();
         }
-        self.last.insert((holder.tgid, fd), object);
+        self.last.insert((user.tgid, fd), object);
         object
     }
 
     /// The object of a set of descriptors; the first ones are known.
-    pub fn set(&mut self, holder: Holder, fds: &[i32], count: u32, out: &mut dyn FnMut(&[u8])) -> u64 {
-        let mut record = record(holder, object_kind::POLL_SET, -1);
+    pub fn set(&mut self, user: DescriptorUser, fds: &[i32], count: u32, out: &mut dyn FnMut(&[u8])) -> u64 {
+        let mut record = record(user, object_kind::POLL_SET, -1);
         record.member_count = count;
         record.key = mix(count.into(), SET);
         for (member, &fd) in record.members.iter_mut().zip(fds.iter().take(MAX_MEMBERS)) {
-            *member = self.of(holder, fd, out).key;
+            *member = self.of(user, fd, out).key;
             record.key = mix(record.key, *member);
         }
         if self.sets.len() >= MOST_REMEMBERED {
@@ -99,18 +99,18 @@ impl Objects {
         record.key
     }
 
-    fn look(&mut self, holder: Holder, fd: i32, out: &mut dyn FnMut(&[u8])) -> Option<Object> {
-        let path = format!("/proc/{}/fd/{fd}", holder.tgid);
+    fn look(&mut self, user: DescriptorUser, fd: i32, out: &mut dyn FnMut(&[u8])) -> Option<Object> {
+        let path = format!("/proc/{}/fd/{fd}", user.tgid);
         let link = fs::read_link(&path).ok()?.into_os_string().into_vec();
         let file = File::of(&path)?;
-        let mut record = record(holder, file.kind(&link), fd);
+        let mut record = record(user, file.kind(&link), fd);
         record.inode = file.inode;
         record.device = file.device;
         record.key = mix(mix(file.inode, file.device.into()), record.kind.into());
         let mut peer = 0;
         match record.kind {
             object_kind::SOCKET => {
-                if let Some(socket) = self.sockets.find(holder.tgid, file.inode) {
+                if let Some(socket) = self.sockets.find(user.tgid, file.inode) {
                     socket.describe(&mut record);
                     record.key = mix(mix(file.inode, record.local_port.into()), record.remote_port.into());
                     peer = self.sockets.peer(file.inode, &socket).unwrap_or(0);
@@ -119,7 +119,7 @@ impl Objects {
             object_kind::ANONYMOUS => {
                 let name = link.strip_prefix(b"anon_inode:").unwrap_or(&link);
                 set_text(&mut record, name);
-                record.key = mix(mix(holder.tgid.into(), fd.cast_unsigned().into()), hash(name));
+                record.key = mix(mix(user.tgid.into(), fd.cast_unsigned().into()), hash(name));
             }
             _ => set_path(&mut record, &link),
         }
@@ -146,10 +146,10 @@ impl Objects {
     }
 }
 
-fn record(holder: Holder, kind: u8, fd: i32) -> ObjectRecord {
+fn record(user: DescriptorUser, kind: u8, fd: i32) -> ObjectRecord {
     let size = size_of::<ObjectRecord>() as u16;
-    let h = RecordHeader { kind: kind::OBJECT, size, tid: holder.tid, time_ns: holder.time_ns };
-    ObjectRecord { h, tgid: holder.tgid, kind, fd, ..ObjectRecord::zeroed() }
+    let h = RecordHeader { kind: kind::OBJECT, size, tid: user.tid, time_ns: user.time_ns };
+    ObjectRecord { h, tgid: user.tgid, kind, fd, ..ObjectRecord::zeroed() }
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -219,9 +219,9 @@ mod tests {
 
     fn look(objects: &mut Objects, fd: i32) -> (Object, Vec<ObjectRecord>) {
         let mut records = Vec::new();
-        let holder = Holder { tgid: std::process::id(), tid: 1, time_ns: 5 };
+        let user = DescriptorUser { tgid: std::process::id(), tid: 1, time_ns: 5 };
         objects.begin_round();
-        let object = objects.of(holder, fd, &mut |bytes| records.push(bytemuck::pod_read_unaligned(bytes)));
+        let object = objects.of(user, fd, &mut |bytes| records.push(bytemuck::pod_read_unaligned(bytes)));
         (object, records)
     }
 

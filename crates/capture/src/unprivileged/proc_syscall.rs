@@ -5,57 +5,57 @@ use std::fs;
 use dwell_model::{CallKind, Syscall, SyscallClass};
 use dwell_store::raw::wire::{MAX_MEMBERS, RecordHeader, RegistersRecord, kind, object_kind};
 
-use super::objects::{Holder, Objects};
+use super::objects::{DescriptorUser, Objects};
 use super::record::Call;
 use super::stacks::Stacks;
 use super::threads::{ProcWait, Thread, WaitedFor, class, is_same};
 use crate::clock::monotonic_ns;
 use crate::drain::drained::{EventSink, take_record};
 use crate::stacks::lock_owner::lock_owner;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 use crate::stacks::waiting;
 
 /// Descriptors of a select that are looked at.
 const SELECT_BITS: u64 = 64;
 
 /// What a thread that is in `call` waits for.
-pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn FnMut(&[u8])) -> WaitedFor {
+pub fn target(objects: &mut Objects, user: DescriptorUser, call: &Call, out: &mut dyn FnMut(&[u8])) -> WaitedFor {
     let [first, second, third, fourth, ..] = call.arguments;
     let none = WaitedFor::default();
     match class(call.number) {
         SyscallClass::Fd => {
-            let object = objects.of(holder, first as i32, out);
+            let object = objects.of(user, first as i32, out);
             let locks = i16::try_from(call.number).map(Syscall::kind_of) == Ok(CallKind::FileLock);
             let is_file = object.kind == object_kind::FILE && !locks;
             WaitedFor { object: object.key, is_file, wakes: object.can_wake(), ..none }
         }
         SyscallClass::Futex => {
             let detail = second & 0xffff_ffff | third << 32;
-            WaitedFor { object: first, detail, owner: lock_owner(holder.tid, first, detail), ..none }
+            WaitedFor { object: first, detail, owner_inner_tid: lock_owner(user.tid, first, detail), ..none }
         }
         SyscallClass::FutexVector => {
-            let words = waiting::words_of(holder.tid, first, 2);
+            let words = waiting::words_of(user.tid, first, 2);
             let (value, address) = (words.first().copied().unwrap_or(0), words.get(1).copied().unwrap_or(0));
             WaitedFor { object: address, detail: value << 32 | (second & 0xffff) << 16, ..none }
         }
         SyscallClass::Poll => {
             let count = second.min(MAX_MEMBERS as u64) as usize;
-            let words = waiting::words_of(holder.tid, first, count);
+            let words = waiting::words_of(user.tid, first, count);
             let fds: Vec<i32> = words.iter().map(|&word| word as i32).collect();
-            WaitedFor { object: set(objects, holder, &fds, second, out), ..none }
+            WaitedFor { object: set(objects, user, &fds, second, out), ..none }
         }
         SyscallClass::Select => {
-            let fds = selected(holder.tid, first, [second, third, fourth]);
+            let fds = selected(user.tid, first, [second, third, fourth]);
             let count = fds.len() as u64;
-            WaitedFor { object: set(objects, holder, &fds, count, out), ..none }
+            WaitedFor { object: set(objects, user, &fds, count, out), ..none }
         }
         SyscallClass::Child => WaitedFor { detail: first, ..none },
         _ => none,
     }
 }
 
-fn set(objects: &mut Objects, holder: Holder, fds: &[i32], count: u64, out: &mut dyn FnMut(&[u8])) -> u64 {
-    if fds.is_empty() { 0 } else { objects.set(holder, fds, u32::try_from(count).unwrap_or(u32::MAX), out) }
+fn set(objects: &mut Objects, user: DescriptorUser, fds: &[i32], count: u64, out: &mut dyn FnMut(&[u8])) -> u64 {
+    if fds.is_empty() { 0 } else { objects.set(user, fds, u32::try_from(count).unwrap_or(u32::MAX), out) }
 }
 
 /// The descriptors below 64 in any of the three sets of a select.
@@ -71,16 +71,16 @@ pub fn at(
     tid: u32,
     thread: &mut Thread,
     (objects, stacks): (&mut Objects, &mut Stacks),
-    unwinding: &mut Unwinding,
+    unwinding: &mut UnwindTables,
     drained: &mut EventSink,
 ) -> bool {
     let text = fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", thread.tgid)).unwrap_or_default();
     let Some(place) = SyscallState::parse(&text) else { return false };
     let Some(wait) = &mut thread.wait else { return false };
-    let holder = Holder { tgid: thread.tgid, tid, time_ns: wait.record.0.h.time_ns };
+    let user = DescriptorUser { tgid: thread.tgid, tid, time_ns: wait.record.0.h.time_ns };
     let known = matches!((&place.call, &wait.call), (Some(a), Some(b)) if is_same(a, b));
     let target = match &place.call {
-        Some(call) if !known => target(objects, holder, call, &mut |bytes| take_record(drained, bytes)),
+        Some(call) if !known => target(objects, user, call, &mut |bytes| take_record(drained, bytes)),
         _ => WaitedFor::default(),
     };
     let mut stack = 0;

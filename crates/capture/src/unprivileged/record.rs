@@ -84,7 +84,7 @@ pub enum RecordKind<'r> {
 
 /// What events of one sort sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum SampledEvent {
     /// The clock: registers and stack, and the kernel's stack where that may be seen.
     Clock,
     /// A thread leaves the CPU: the kernel's stack. The switch's own record comes next.
@@ -136,7 +136,7 @@ pub struct Call {
 
 /// The piece of a stack that a sample holds.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'r> {
+pub struct StackPiece<'r> {
     /// Registers; of their stack pointer on the bytes are. The header is still to be filled.
     pub registers: RegistersRecord,
     /// From the stack pointer on.
@@ -203,7 +203,7 @@ fn name(text: &[u8]) -> [u8; 16] {
 }
 
 impl<'r> Sample<'r> {
-    /// The system call that a sample of sort [`Sort::Enter`] is the entry of.
+    /// The system call that a sample of sort [`SampledEvent::Enter`] is the entry of.
     pub fn call(&self, layout: CallLayout) -> Option<Call> {
         let raw = self.raw()?;
         let number = read_u32(raw, layout.number_at)?.cast_signed();
@@ -224,11 +224,11 @@ impl<'r> Sample<'r> {
     }
 
     /// Registers and stack of a sample of this sort; none of a thread without user code.
-    pub fn piece(&self, sort: Sort) -> Option<Piece<'r>> {
+    pub fn piece(&self, sort: SampledEvent) -> Option<StackPiece<'r>> {
         let skipped = match sort {
-            Sort::Enter => 4 + self.raw()?.len(),
-            Sort::Clock => 0,
-            Sort::Fault | Sort::Leave => return None,
+            SampledEvent::Enter => 4 + self.raw()?.len(),
+            SampledEvent::Clock => 0,
+            SampledEvent::Fault | SampledEvent::Leave => return None,
         };
         let rest = self.rest.get(skipped..)?;
         if read_u64(rest, 0)? == 0 {
@@ -240,7 +240,7 @@ impl<'r> Sample<'r> {
             *to = values(from)?;
         }
         let stack = rest.get(8 + REGISTER_COUNT * 8..)?;
-        Some(Piece { registers, bytes: copied(stack).unwrap_or_default() })
+        Some(StackPiece { registers, bytes: copied(stack).unwrap_or_default() })
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
             let Some((stamp, RecordKind::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
             assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
             assert_eq!(sample.call(layout), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
-            let piece = sample.piece(Sort::Enter).expect("registers");
+            let piece = sample.piece(SampledEvent::Enter).expect("registers");
             assert_eq!(
                 (piece.registers.ip, piece.registers.registers[7], piece.registers.registers[1]),
                 (108, 107, 103)
@@ -356,7 +356,7 @@ mod tests {
             }
             if let Some((_, RecordKind::Sample(_, sample))) = parse(&bytes, |_| has_chain) {
                 let layout = CallLayout::new(counts_lazily, of_every);
-                let _ = (sample.call(layout), sample.piece(Sort::Enter), sample.piece(Sort::Clock), sample.kernel_frames());
+                let _ = (sample.call(layout), sample.piece(SampledEvent::Enter), sample.piece(SampledEvent::Clock), sample.kernel_frames());
             }
         }
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use dwell_model::{Notice, Topic, notice};
 
-use super::births::Births;
+use super::births::CreationRate;
 use super::closing::Lock;
 use super::entries::Entries;
 use super::events::{self, Events, TracePlan};
@@ -43,7 +43,7 @@ pub struct Unprivileged {
     pub(super) own_only: bool,
     /// The thread whose events came first.
     pub(super) first: u32,
-    pub(super) births: Births,
+    pub(super) births: CreationRate,
     /// Threads that ran already and that this user may not look at.
     pub(super) states_hidden: u64,
     pub(super) notices: Vec<Notice>,
@@ -81,7 +81,7 @@ impl Unprivileged {
             attached: if targets.launching() { Vec::new() } else { targets.pids.to_vec() },
             own_only: options.own_only,
             first,
-            births: Births::default(),
+            births: CreationRate::default(),
             states_hidden: 0,
             notices: Vec::new(),
             log: why.map(Error::log).unwrap_or_default().to_owned(),

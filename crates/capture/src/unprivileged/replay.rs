@@ -6,18 +6,18 @@ use bytemuck::{Zeroable, bytes_of};
 use dwell_model::SyscallClass;
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, SampleRecord, kind, object_kind};
 
-use super::objects::Holder;
+use super::objects::DescriptorUser;
 use super::proc_syscall;
-use super::record::{self, Call, RecordKind, Sample, Sort, Stamp};
+use super::record::{self, Call, RecordKind, Sample, SampledEvent, Stamp};
 use super::recording::Unprivileged;
 use super::stacks::FoundStack;
-use super::threads::{Entered, class};
+use super::threads::{EnteredCall, class};
 use crate::drain::drained::{EventSink, take_record};
 use crate::drain::follow::follow;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
-use crate::programs::keeper::Keeper;
-use crate::stacks::unwinding::Unwinding;
+use crate::programs::keeper::FileKeeper;
+use crate::stacks::unwinding::UnwindTables;
 
 /// Threads whose calls are looked at in /proc in a round.
 const MOST_LOOKS: usize = 256;
@@ -25,14 +25,14 @@ const MOST_LOOKS: usize = 256;
 /// What a record is replayed into.
 struct ReplayContext<'w> {
     drained: &'w mut EventSink,
-    unwinding: &'w mut Unwinding,
-    keeper: &'w mut Keeper,
+    unwinding: &'w mut UnwindTables,
+    keeper: &'w mut FileKeeper,
 }
 
 impl ReplayContext<'_> {
     /// Follows what happened to processes so far, so that their code is known.
     fn catch_up(&mut self, now_ns: u64) -> Result<()> {
-        if !self.drained.news.is_empty() {
+        if !self.drained.process_events.is_empty() {
             follow(self.drained, self.unwinding, self.keeper, now_ns)?;
         }
         while self.unwinding.is_behind() {
@@ -56,7 +56,7 @@ impl Unprivileged {
     }
 
     /// Replays what was read until `line_ns`.
-    pub(super) fn replay(&mut self, unwinding: &mut Unwinding, keeper: &mut Keeper, line_ns: u64) -> Result<()> {
+    pub(super) fn replay(&mut self, unwinding: &mut UnwindTables, keeper: &mut FileKeeper, line_ns: u64) -> Result<()> {
         let Some(drained) = self.drained.clone() else { return Ok(()) };
         let rings = std::mem::take(&mut self.events.rings);
         let entries = std::mem::take(&mut self.entries);
@@ -126,12 +126,12 @@ impl Unprivileged {
         }
         let Some(sort) = self.events.sort(identifier) else { return Ok(()) };
         match sort {
-            Sort::Fault => self.threads.runs(stamp.tid, true),
-            Sort::Leave => {
+            SampledEvent::Fault => self.threads.runs(stamp.tid, true),
+            SampledEvent::Leave => {
                 let key = self.kernel_stack(stamp, sample, world);
                 self.threads.leaves(stamp.tid, key);
             }
-            Sort::Clock => {
+            SampledEvent::Clock => {
                 if !sample.in_kernel {
                     self.threads.runs(stamp.tid, false);
                 }
@@ -143,7 +143,7 @@ impl Unprivileged {
                     take_record(world.drained, bytes_of(&record));
                 }
             }
-            Sort::Enter => {
+            SampledEvent::Enter => {
                 let Some(call) = sample.call(self.events.layout) else { return Ok(()) };
                 let (found, cut) = self.stack(stamp, sample, sort, world)?;
                 self.threads.enter(stamp, call, found.key, cut);
@@ -170,7 +170,7 @@ impl Unprivileged {
         &mut self,
         stamp: Stamp,
         sample: &Sample<'_>,
-        sort: Sort,
+        sort: SampledEvent,
         world: &mut ReplayContext<'_>,
     ) -> Result<(FoundStack, Option<Box<RegistersRecord>>)> {
         world.catch_up(stamp.time_ns)?;
@@ -178,7 +178,7 @@ impl Unprivileged {
         let header = RecordHeader { kind: kind::STACK, size: 0, tid: stamp.tid, time_ns: stamp.time_ns };
         let found = self.stacks.find((header, stamp.tgid), &piece, world.unwinding, world.drained.recorder.meta());
         self.stacks.tell_methods(&mut world.drained.java_code);
-        let cut = (found.is_cut && sort == Sort::Enter).then(|| Box::new(piece.registers));
+        let cut = (found.is_cut && sort == SampledEvent::Enter).then(|| Box::new(piece.registers));
         Ok((found, cut))
     }
 
@@ -190,9 +190,9 @@ impl Unprivileged {
     fn blocks(&mut self, stamp: Stamp, world: &mut ReplayContext<'_>) {
         let Self { threads, objects, .. } = self;
         let drained = RefCell::new(&mut *world.drained);
-        let mut target = |tgid: u32, entered: &Entered| {
-            let holder = Holder { tgid, tid: stamp.tid, time_ns: stamp.time_ns };
-            proc_syscall::target(objects, holder, &entered.call, &mut |bytes| {
+        let mut target = |tgid: u32, entered: &EnteredCall| {
+            let user = DescriptorUser { tgid, tid: stamp.tid, time_ns: stamp.time_ns };
+            proc_syscall::target(objects, user, &entered.call, &mut |bytes| {
                 take_record(&mut drained.borrow_mut(), bytes);
             })
         };
@@ -204,9 +204,9 @@ impl Unprivileged {
         if class(call.number) != SyscallClass::Fd || self.threads.wakers.nobody_waits_for_objects() {
             return;
         }
-        let holder = Holder { tgid: stamp.tgid, tid: stamp.tid, time_ns: stamp.time_ns };
+        let user = DescriptorUser { tgid: stamp.tgid, tid: stamp.tid, time_ns: stamp.time_ns };
         let fd = call.arguments[0] as i32;
-        let object = self.objects.of(holder, fd, &mut |bytes| take_record(world.drained, bytes));
+        let object = self.objects.of(user, fd, &mut |bytes| take_record(world.drained, bytes));
         let key = if object.kind == object_kind::SOCKET { object.peer } else { object.key };
         if key != 0 && object.can_wake() {
             self.threads.wakers.object_changes(stamp, call.number, key, stack);
@@ -214,7 +214,7 @@ impl Unprivileged {
     }
 
     /// Looks at threads that wait, where their records do not say for sure in what; writes what is known by now.
-    pub(super) fn look_at_waiting(&mut self, unwinding: &mut Unwinding, line_ns: u64) {
+    pub(super) fn look_at_waiting(&mut self, unwinding: &mut UnwindTables, line_ns: u64) {
         let untold = self.threads.all.iter().filter(|(_, thread)| thread.has_untold());
         let untold: Vec<u32> = untold.map(|(&tid, _)| tid).take(MOST_LOOKS).collect();
         for tid in untold {

@@ -12,8 +12,8 @@ use crate::drain::drained::EventSink;
 use crate::drain::source::Source;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
-use crate::programs::keeper::Keeper;
-use crate::stacks::unwinding::Unwinding;
+use crate::programs::keeper::FileKeeper;
+use crate::stacks::unwinding::UnwindTables;
 
 /// Records of the last moment may still be written by other CPUs: they wait for the next round.
 const HELD_NS: u64 = 1_000_000;
@@ -23,8 +23,8 @@ impl Source for Unprivileged {
         "perf"
     }
 
-    fn unwinding(&mut self) -> Result<Unwinding> {
-        let mut unwinding = Unwinding::in_user_space();
+    fn unwinding(&mut self) -> Result<UnwindTables> {
+        let mut unwinding = UnwindTables::in_user_space();
         if let Some(program) = &self.program {
             unwinding.prepare(program)?;
         }
@@ -49,7 +49,7 @@ impl Source for Unprivileged {
         Ok(line_ns)
     }
 
-    fn settle(&mut self, unwinding: &mut Unwinding, keeper: &mut Keeper, drained_ns: u64) -> Result<u64> {
+    fn settle(&mut self, unwinding: &mut UnwindTables, keeper: &mut FileKeeper, drained_ns: u64) -> Result<u64> {
         self.objects.begin_round();
         self.replay(unwinding, keeper, drained_ns)?;
         self.entries.release(&mut self.events.rings);

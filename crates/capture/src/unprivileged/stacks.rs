@@ -7,8 +7,8 @@ use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, is_interpr
 use dwell_unwind::{Memory, Registers, Walk, walk};
 use foldhash::{HashMap, HashSet};
 
-use super::record::Piece;
-use crate::stacks::unwinding::Unwinding;
+use super::record::StackPiece;
+use crate::stacks::unwinding::UnwindTables;
 use crate::topics::java_code::JavaCode;
 
 /// Walks that are remembered; beyond it all are forgotten.
@@ -70,8 +70,8 @@ impl Stacks {
     pub fn find(
         &mut self,
         (header, tgid): (RecordHeader, u32),
-        piece: &Piece<'_>,
-        unwinding: &mut Unwinding,
+        piece: &StackPiece<'_>,
+        unwinding: &mut UnwindTables,
         trace: &mut RecordBuffer,
     ) -> FoundStack {
         let registers = &piece.registers;
@@ -92,7 +92,7 @@ impl Stacks {
     }
 
     /// By rows, which lead through nearly all stacks; else by all that the files say.
-    fn walk(&self, place: WalkStart, piece: &Piece<'_>, unwinding: &mut Unwinding) -> (Walk, StackWalk) {
+    fn walk(&self, place: WalkStart, piece: &StackPiece<'_>, unwinding: &mut UnwindTables) -> (Walk, StackWalk) {
         let registers = &piece.registers;
         let begin = || Registers { ip: registers.ip, all: registers.registers.map(Some) };
         let mut memory = Noted { start: place.sp, bytes: piece.bytes, words: Vec::new() };

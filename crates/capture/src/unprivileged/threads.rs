@@ -53,7 +53,7 @@ pub struct WaitedFor {
     /// As in SwitchRecord.
     pub detail: u64,
     /// As in SwitchRecord.
-    pub owner: u32,
+    pub owner_inner_tid: u32,
     /// It is for the pages of a file.
     pub is_file: bool,
     /// Other threads' calls on the object can end the wait: it is a pipe, a socket or a counter.
@@ -72,7 +72,7 @@ impl Default for SwitchRecordBytes {
 
 /// A call that a thread entered and has not left, as far as known.
 #[derive(Clone, Debug)]
-pub struct Entered {
+pub struct EnteredCall {
     /// Number and arguments.
     pub call: Call,
     /// When, CLOCK_MONOTONIC ns.
@@ -97,7 +97,7 @@ pub struct Thread {
     /// Whether it is on a CPU; none: not known.
     pub on_cpu: Option<bool>,
     /// The call that it is in.
-    pub entered: Option<Entered>,
+    pub entered: Option<EnteredCall>,
     /// A page fault was the last that it did in user code.
     faulted: bool,
     /// Its wait.
@@ -176,7 +176,7 @@ impl Threads {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
         self.wakers.enter(stamp, &call, stack);
         thread.faulted = false;
-        thread.entered = Some(Entered { call, time_ns: stamp.time_ns, stack, cut, has_blocked: false });
+        thread.entered = Some(EnteredCall { call, time_ns: stamp.time_ns, stack, cut, has_blocked: false });
     }
 
     /// It runs user code: it is in no call.
@@ -217,7 +217,7 @@ impl Threads {
     pub fn blocks(
         &mut self,
         stamp: Stamp,
-        target: &mut dyn FnMut(u32, &Entered) -> WaitedFor,
+        target: &mut dyn FnMut(u32, &EnteredCall) -> WaitedFor,
         out: &mut dyn FnMut(&[u8]),
     ) {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
@@ -374,7 +374,8 @@ fn switch(stamp: Stamp) -> SwitchRecord {
 fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: WaitedFor) {
     let number = call.map_or(-1, |call| call.number);
     record.syscall = number;
-    (record.object, record.detail, record.owner) = (target.object, target.detail, target.owner);
+    (record.object, record.detail) = (target.object, target.detail);
+    record.owner_inner_tid = target.owner_inner_tid;
     let short = i16::try_from(number).unwrap_or(-1);
     let syncs = Syscall::kind_of(short) == CallKind::FileSync;
     record.state = match Syscall::kind_of(short) {
@@ -396,7 +397,7 @@ fn needs_kernel_stack(record: &SwitchRecord) -> bool {
 
 /// Whether a thread can wait in this call: those that wake others by a futex do not, and who was woken in a futex or a sleep
 /// leaves it.
-fn can_block(entered: &Entered) -> bool {
+fn can_block(entered: &EnteredCall) -> bool {
     let kind = Syscall::kind_of(i16::try_from(entered.call.number).unwrap_or(-1));
     let once = matches!(kind, CallKind::Futex | CallKind::Sleep);
     !(once && entered.has_blocked) && Waiting::of_call(&entered.call).is_none_or(|futex| futex.waits())

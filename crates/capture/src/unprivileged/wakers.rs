@@ -52,7 +52,7 @@ pub struct Wake {
 
 /// What a thread needs of a pipe, socket or counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Need {
+pub enum FileReadiness {
     /// Something to read.
     Data,
     /// Room to write.
@@ -69,7 +69,7 @@ enum Awaited {
     /// The end of a child of this process, of the one with this id or of any (0).
     Child(u32, u32),
     /// Data or room in the object of this key.
-    Object(u64, Need),
+    Object(u64, FileReadiness),
 }
 
 /// Calls that put data into what their first argument names.
@@ -92,7 +92,7 @@ const HELD_NS: u64 = 35_000_000;
 const P_ALL: u64 = 0;
 const P_PID: u64 = 1;
 
-impl Need {
+impl FileReadiness {
     /// What the thread needs that makes this call.
     pub fn of_call(number: i32) -> Self {
         if WRITES.contains(&number) { Self::Room } else { Self::Data }
@@ -132,7 +132,9 @@ impl Wakers {
         let awaited = match Syscall::kind_of(i16::try_from(record.syscall).unwrap_or(-1)) {
             CallKind::Futex => Some(futex(tgid, record)),
             CallKind::Child => call.and_then(child).map(|pid| Awaited::Child(tgid, pid)),
-            _ if wakes && record.object != 0 => Some(Awaited::Object(record.object, Need::of_call(record.syscall))),
+            _ if wakes && record.object != 0 => {
+                Some(Awaited::Object(record.object, FileReadiness::of_call(record.syscall)))
+            }
             _ => None,
         };
         let Some(awaited) = awaited else { return };
@@ -202,7 +204,7 @@ impl Wakers {
     /// Data was put into the object of this key, or taken from it.
     pub fn object_changes(&mut self, stamp: Stamp, call: i32, key: u64, stack: u64) {
         let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call };
-        self.wake(Awaited::Object(key, Need::met_by_call(call)), 1, wake);
+        self.wake(Awaited::Object(key, FileReadiness::met_by_call(call)), 1, wake);
     }
 
     fn futex(&mut self, tgid: u32, command: u32, call: &Call, wake: Wake) {

@@ -56,7 +56,7 @@ fn switches() -> ViewDef {
         column(
             "again",
             "off.again",
-            "Whether it goes on with the wait before it: a call to take a lock was woken and did not get it.",
+            "Whether it goes on in the same call as the wait before it: a call to take a lock was woken and did not get it.",
         ),
         column("thread_id", "off.thread", "Row of the thread."),
         column("object_id", "off.object", "Row of the object."),

@@ -44,13 +44,13 @@ impl User {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Access {
+pub struct ReaderAccess {
     reader: Option<User>,
     /// The folders above a folder, and itself.
     folders: HashMap<PathBuf, Vec<Metadata>>,
 }
 
-impl Access {
+impl ReaderAccess {
     /// For a result of `reader`'s; `None` where this process runs as the result's owner.
     pub fn of(reader: Option<User>) -> Self {
         Self { reader, folders: HashMap::new() }
@@ -97,9 +97,9 @@ mod tests {
         for (of_folder, of_file, admits) in [(0o755, 0o644, true), (0o755, 0o711, false), (0o700, 0o644, false)] {
             mode(folder.path(), of_folder);
             mode(&path, of_file);
-            assert_eq!(Access::of(Some(STRANGER)).admits(&path), admits, "{of_folder:o} {of_file:o}");
-            assert!(Access::of(None).admits(&path));
-            assert!(Access::of(Some(User::current())).admits(&path));
+            assert_eq!(ReaderAccess::of(Some(STRANGER)).admits(&path), admits, "{of_folder:o} {of_file:o}");
+            assert!(ReaderAccess::of(None).admits(&path));
+            assert!(ReaderAccess::of(Some(User::current())).admits(&path));
         }
     }
 }

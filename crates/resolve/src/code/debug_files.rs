@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dwell_files::{BoundedFile, DEBUG_FOLDERS, checksum_of, debug_file_candidates, debug_link, has_debug_info};
 use dwell_model::Notice;
 
-use crate::code::access::Access;
+use crate::code::access::ReaderAccess;
 use crate::code::debuginfod::Debuginfod;
 use crate::code::files::MOST_ELF_BYTES;
 use crate::code::modules::{Module, read_build_id, same_build};
@@ -18,7 +18,7 @@ use crate::code::modules::{Module, read_build_id, same_build};
 pub struct DebugFiles<'a> {
     folders: Vec<PathBuf>,
     search_dirs: &'a [PathBuf],
-    access: Access,
+    access: ReaderAccess,
     debuginfod: Option<Debuginfod>,
 }
 
@@ -31,7 +31,7 @@ struct Facts {
 
 impl<'a> DebugFiles<'a> {
     /// Looks in the standard folders, then in `search_dirs`, for what `access` admits, then asks `debuginfod`.
-    pub fn new(search_dirs: &'a [PathBuf], access: Access, debuginfod: Option<Debuginfod>) -> Self {
+    pub fn new(search_dirs: &'a [PathBuf], access: ReaderAccess, debuginfod: Option<Debuginfod>) -> Self {
         let folders = DEBUG_FOLDERS.iter().map(PathBuf::from).chain(search_dirs.iter().cloned());
         Self { folders: folders.collect(), search_dirs, access, debuginfod }
     }

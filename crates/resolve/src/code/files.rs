@@ -21,7 +21,7 @@ const SMALL_BYTES: u64 = 16 << 20;
 
 /// The parts of a file that are not read, because its tables or its expanded debug information claim too much.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadParts {
     /// Nothing can be read, and why.
     All(String),
     /// Its debug information; its symbol tables are sound.
@@ -42,22 +42,22 @@ impl Default for Expansion {
 impl Expansion {
     /// The parts of a file that must not be given to readers that trust it; `None` when all is sound. Those readers refuse a
     /// file that is not an ELF file themselves.
-    pub fn refused(&mut self, path: &Path) -> Option<Unread> {
+    pub fn refused(&mut self, path: &Path) -> Option<UnreadParts> {
         let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) => return Some(Unread::All(error.to_string())),
+            Err(error) => return Some(UnreadParts::All(error.to_string())),
         };
         let Ok(elf) = object::File::parse(&bytes) else {
             let large = (&bytes).len().is_ok_and(|len| len > MOST_ELF_BYTES);
-            return large.then(|| Unread::All("its symbol tables are damaged or too large".into()));
+            return large.then(|| UnreadParts::All("its symbol tables are damaged or too large".into()));
         };
         let (of_debug, others) = claims(&elf);
         if let Some(why) = others.refused(self.left) {
-            return Some(Unread::All(why.into()));
+            return Some(UnreadParts::All(why.into()));
         }
         self.left -= others.bytes;
         if let Some(why) = of_debug.refused(self.left) {
-            return Some(Unread::DebugInformation(why.into()));
+            return Some(UnreadParts::DebugInformation(why.into()));
         }
         self.left -= of_debug.bytes;
         None
@@ -101,7 +101,7 @@ fn claims<'d>(elf: &object::File<'d, &'d BoundedFile>) -> (Claims, Claims) {
 }
 
 /// The same of a file by itself.
-pub fn claims_too_much(path: &Path) -> Option<Unread> {
+pub fn claims_too_much(path: &Path) -> Option<UnreadParts> {
     Expansion::default().refused(path)
 }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_file_that_claims_too_much_costs_its_names_only() {
         use crate::code::symbol_reader::Depth;
-        use crate::code::symbols::{Elsewhere, Request, SymbolPlace, symbolize};
+        use crate::code::symbols::{DebugFileSources, Request, SymbolPlace, symbolize};
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("hollow.so");
         let begun = Instant::now();
@@ -163,7 +163,7 @@ mod tests {
             };
             let depth = Depth { debug_info: true, inlines: true };
             let kernel = crate::KernelFiles::default();
-            let elsewhere = Elsewhere { debug_dirs: &[], kernel: &kernel };
+            let elsewhere = DebugFileSources { debug_dirs: &[], kernel: &kernel };
             let answers = symbolize(&[request], depth, elsewhere, &crate::NoProgress);
             assert_eq!(answers[0].code, [[]], "{section:?}");
             let refused = [".debug_info", ".symtab"].contains(&section.0);

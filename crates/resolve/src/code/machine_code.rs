@@ -38,7 +38,7 @@ type Elf<'d> = ElfFile64<'d, Endianness, &'d BoundedFile>;
 
 /// Where a function's code lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Extent {
+pub struct CodeExtent {
     /// Address in the ELF file.
     pub start: u64,
     /// Length.
@@ -48,7 +48,7 @@ pub struct Extent {
 /// A function that is worth a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    extent: Extent,
+    extent: CodeExtent,
     function: String,
     share: f64,
 }
@@ -78,7 +78,7 @@ pub struct Listings {
 
 /// Fills in where the code at `addresses` lies where symbols do not tell it: functions in several pieces, and stripped
 /// files. Call frame information tells it of every piece.
-pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) {
+pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<CodeExtent>]) {
     let Ok(bytes) = BoundedFile::open(file, MOST_ELF_BYTES) else { return };
     let Ok(elf) = Elf::parse(&bytes) else { return };
     let section = |name: &str| {
@@ -95,7 +95,7 @@ pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) 
     let Some(table) = header.table() else { return };
     for (address, extent) in addresses.iter().zip(extents).filter(|(_, extent)| extent.is_none()) {
         if let Ok(entry) = table.fde_for_address(&frames, &bases, *address, EhFrame::cie_from_offset) {
-            *extent = Some(Extent { start: entry.initial_address(), bytes: entry.len() });
+            *extent = Some(CodeExtent { start: entry.initial_address(), bytes: entry.len() });
         }
     }
 }
@@ -111,18 +111,18 @@ pub fn function_starts(file: &Path, addresses: &[u64]) -> Vec<Option<u64>> {
 }
 
 /// The procedure linkage tables of a file: `.plt`, `.plt.got`, `.plt.sec`.
-fn stub_sections(file: &Path) -> Vec<Extent> {
+fn stub_sections(file: &Path) -> Vec<CodeExtent> {
     let Ok(bytes) = BoundedFile::open(file, MOST_ELF_BYTES) else { return Vec::new() };
     let Ok(elf) = Elf::parse(&bytes) else { return Vec::new() };
     let names = [".plt", ".plt.got", ".plt.sec"];
     let sections = names.iter().filter_map(|name| elf.section_by_name(name));
-    sections.map(|section| Extent { start: section.address(), bytes: section.size() }).collect()
+    sections.map(|section| CodeExtent { start: section.address(), bytes: section.size() }).collect()
 }
 
 /// The functions at addresses whose `shares` are given, that are worth a listing, the hottest first. `extents` and
 /// `chains` say what is at each address.
-pub fn worth_listing(shares: &[f64], extents: &[Option<Extent>], chains: &[Vec<Function>]) -> Vec<Candidate> {
-    let mut candidates: HashMap<Extent, Candidate> = HashMap::new();
+pub fn worth_listing(shares: &[f64], extents: &[Option<CodeExtent>], chains: &[Vec<Function>]) -> Vec<Candidate> {
+    let mut candidates: HashMap<CodeExtent, Candidate> = HashMap::new();
     for ((share, extent), chain) in shares.iter().zip(extents).zip(chains) {
         let Some(extent) = extent else { continue };
         let name = || chain.first().map_or(String::new(), |outer| outer.name.clone());
@@ -151,15 +151,15 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn CodeNaming) -> 
     }
     let Ok(file) = BoundedFile::open(file, MOST_ELF_BYTES) else { return listings };
     let Ok(elf) = Elf::parse(&file) else { return listings };
-    let mut room = MOST_BYTES_OF_FILE;
+    let mut bytes_left = MOST_BYTES_OF_FILE;
     let mut targets = BTreeSet::new();
     for Candidate { extent, function, .. } in candidates {
-        if extent.bytes > room.min(MOST_BYTES_OF_FUNCTION) {
+        if extent.bytes > bytes_left.min(MOST_BYTES_OF_FUNCTION) {
             listings.left_out += 1;
             continue;
         }
         let Some(bytes) = loaded(&elf, extent.start, extent.bytes).map(<[u8]>::to_vec) else { continue };
-        room -= extent.bytes;
+        bytes_left -= extent.bytes;
         let places = places(&bytes, extent.start, &mut targets, names);
         listings.functions.push(Listing { start: extent.start, function, bytes, places });
     }

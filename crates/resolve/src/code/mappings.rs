@@ -50,13 +50,13 @@ impl Image {
     /// their code bit by bit, and again whenever they change who may write to it; an offset in the region is the same from
     /// run to run if the runtime does the same.
     fn settle_anonymous(&mut self, is_anonymous: impl Fn(&Mapping) -> bool) {
-        let mut told = HashSet::new();
+        let mut seen = HashSet::new();
         self.maps.retain(|map| {
             if !is_anonymous(map) {
-                told.clear();
+                seen.clear();
                 return true;
             }
-            told.insert((map.start, map.end))
+            seen.insert((map.start, map.end))
         });
         let mut anonymous: Vec<&mut Mapping> = self.maps.iter_mut().filter(|map| is_anonymous(map)).collect();
         anonymous.sort_by_key(|map| map.start);
@@ -78,8 +78,13 @@ pub struct Mappings {
 
 impl Mappings {
     /// Sorts the recorded mappings by image. `relative` makes a recorded time one of the tables'.
-    pub fn new(maps: &[RawMap], lives: &ThreadTable, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
-        let images = lives.images.iter().map(|image| Image {
+    pub fn new(
+        maps: &[RawMap],
+        thread_table: &ThreadTable,
+        modules: &mut Modules,
+        relative: &dyn Fn(u64) -> u64,
+    ) -> Self {
+        let images = thread_table.images.iter().map(|image| Image {
             origin: image.forked_from,
             start_ns: image.start_ns,
             ..Image::default()
@@ -87,7 +92,7 @@ impl Mappings {
         let mut mappings = Self { images: images.collect() };
         for RawMap { header, path } in maps {
             let time_ns = relative(header.h.time_ns);
-            let Some(image) = lives.image_at(header.h.tid, time_ns) else { continue };
+            let Some(image) = thread_table.image_at(header.h.tid, time_ns) else { continue };
             let module = modules.of_mapping(header, path);
             let end = header.start.saturating_add(header.length);
             let map = Mapping { start: header.start, end, file_offset: header.file_offset, module, time_ns };
@@ -148,8 +153,8 @@ impl Mappings {
     }
 
     /// The image whose memory `image` shares where both map the same: the first of its forks.
-    pub fn fork_root(lives: &ThreadTable, mut image: ImageId) -> ImageId {
-        while let Some(origin) = lives.images.get(image as usize).and_then(|image| image.forked_from) {
+    pub fn fork_root(thread_table: &ThreadTable, mut image: ImageId) -> ImageId {
+        while let Some(origin) = thread_table.images.get(image as usize).and_then(|image| image.forked_from) {
             if origin >= image {
                 break;
             }

@@ -14,7 +14,7 @@ use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
 
-use crate::code::access::{Access, real_path};
+use crate::code::access::{ReaderAccess, real_path};
 use crate::code::files::MOST_ELF_BYTES;
 
 /// Number of the kernel's module.
@@ -58,7 +58,7 @@ pub struct Module {
 
 /// Why a module's file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum ModuleProblem {
     /// It is not there or cannot be read.
     Missing,
     /// It is another one than was profiled.
@@ -209,7 +209,7 @@ impl Modules {
     }
 
     /// Finds every module's file among those that `access` admits. Returns what was not found.
-    pub fn locate(&mut self, places: &Places<'_>, access: &mut Access) -> Vec<(u32, Problem)> {
+    pub fn locate(&mut self, places: &Places<'_>, access: &mut ReaderAccess) -> Vec<(u32, ModuleProblem)> {
         let mut problems = Vec::new();
         for (number, module) in self.modules.iter_mut().enumerate().skip(1) {
             match locate(module, places, access) {
@@ -225,8 +225,12 @@ fn base(path: &str) -> Option<&str> {
     path.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
-fn locate(module: &Module, places: &Places<'_>, access: &mut Access) -> Result<(PathBuf, Vec<Segment>), Problem> {
-    let mut problem = Problem::Missing;
+fn locate(
+    module: &Module,
+    places: &Places<'_>,
+    access: &mut ReaderAccess,
+) -> Result<(PathBuf, Vec<Segment>), ModuleProblem> {
+    let mut problem = ModuleProblem::Missing;
     for path in candidates(module, places) {
         if !access.admits(&path) {
             continue;
@@ -242,7 +246,7 @@ fn locate(module: &Module, places: &Places<'_>, access: &mut Access) -> Result<(
         if same {
             return Ok((path, segments));
         }
-        problem = Problem::Changed(path);
+        problem = ModuleProblem::Changed(path);
     }
     Err(problem)
 }
@@ -335,7 +339,7 @@ mod tests {
     #[test]
     fn a_file_is_found_and_its_addresses_follow_its_segments() {
         let mut modules = this_program();
-        assert_eq!(modules.locate(&places(&[]), &mut Access::default()), []);
+        assert_eq!(modules.locate(&places(&[]), &mut ReaderAccess::default()), []);
         let module = modules.get(1).expect("module");
         let code = module.segments.iter().find(|segment| segment.executable).expect("code");
         assert_eq!(module.address(code.offset + 5), code.address + 5);
@@ -349,7 +353,7 @@ mod tests {
         let mut modules = Modules::default();
         let path = std::env::current_exe().expect("path");
         modules.of_mapping(&map(&[1; 20]), path.to_string_lossy().as_bytes());
-        assert_eq!(modules.locate(&places(&[]), &mut Access::default()), [(1, Problem::Changed(path))]);
+        assert_eq!(modules.locate(&places(&[]), &mut ReaderAccess::default()), [(1, ModuleProblem::Changed(path))]);
         assert!(modules.get(1).expect("module").file.is_none());
     }
 
@@ -360,7 +364,7 @@ mod tests {
         let mut modules = Modules::default();
         let gone = format!("/gone/{}", path.file_name().expect("name").to_string_lossy());
         modules.of_mapping(&map(&[]), format!("{gone} (deleted)").as_bytes());
-        assert_eq!(modules.locate(&places(&folder), &mut Access::default()), []);
+        assert_eq!(modules.locate(&places(&folder), &mut ReaderAccess::default()), []);
         assert_eq!(modules.get(1).expect("module").file.as_deref(), Some(path.as_path()));
     }
 

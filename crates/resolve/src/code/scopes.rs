@@ -55,7 +55,7 @@ const PLAIN_LANGUAGES: &[gimli::DwLang] = &[
 
 /// A function with its bare name and the one with its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scoped {
+pub struct ScopedName {
     /// As the debug information spells it.
     pub name: String,
     /// With namespaces, classes and enclosing functions.
@@ -64,14 +64,14 @@ pub struct Scoped {
 
 /// For each address the function that it lies in, then what is inlined there, outermost first; empty when the file does
 /// not tell.
-pub fn chains(path: &Path, addresses: &[u64]) -> Vec<Vec<Scoped>> {
+pub fn chains(path: &Path, addresses: &[u64]) -> Vec<Vec<ScopedName>> {
     let mut found = vec![Vec::new(); addresses.len()];
     // What was found before the damage is good.
     let _ = read(path, addresses, &mut found);
     found
 }
 
-fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()> {
+fn read(path: &Path, addresses: &[u64], found: &mut [Vec<ScopedName>]) -> Option<()> {
     let bytes = BoundedFile::open(path, MOST_BYTES + MOST_ELF_BYTES).ok()?;
     let elf = object::File::parse(&bytes).ok()?;
     let size = |id: &SectionId| elf.section_by_name(id.name()).map_or(0, |section| bytes_of(&section));
@@ -84,15 +84,15 @@ fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()>
     };
     let sections = gimli::DwarfSections::load(load).ok()?;
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-    let mut room = ScopeBudget { ranges: MOST_RANGES, text: MOST_TEXT_BYTES };
+    let mut budget = ScopeBudget { ranges: MOST_RANGES, text: MOST_TEXT_BYTES };
     let places = Places::new(addresses);
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let Ok(unit) = dwarf.unit(header) else { continue };
-        let within = wanted(&dwarf, &unit, &places, &mut room);
+        let within = wanted(&dwarf, &unit, &places, &mut budget);
         if !within.is_empty() {
-            let tree = Tree::read((&dwarf, &unit), &places, &within, &mut room);
-            tree.tell(found, &mut room);
+            let tree = Tree::read((&dwarf, &unit), &places, &within, &mut budget);
+            tree.add_scopes(found, &mut budget);
         }
     }
     Some(())
@@ -123,7 +123,7 @@ impl<'a> Places<'a> {
         &self,
         ranges: impl Iterator<Item = gimli::Range>,
         numbers: &[usize],
-        room: &mut ScopeBudget,
+        budget: &mut ScopeBudget,
     ) -> Vec<usize> {
         let mut seen: Vec<bool> = Vec::new();
         let mut count = 0;
@@ -131,10 +131,10 @@ impl<'a> Places<'a> {
             let below = |address: u64| numbers.partition_point(|&number| self.addresses[number] < address);
             let (first, behind) = (below(range.begin), below(range.end));
             let work = 1 + behind.saturating_sub(first);
-            if count == numbers.len() || room.ranges < work {
+            if count == numbers.len() || budget.ranges < work {
                 break;
             }
-            room.ranges -= work;
+            budget.ranges -= work;
             if first < behind && seen.is_empty() {
                 seen.resize(numbers.len(), false);
             }
@@ -158,7 +158,7 @@ fn bytes_of<'d>(section: &impl ObjectSection<'d>) -> u64 {
 }
 
 /// The numbers of the addresses in a unit of a language with scopes.
-fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut ScopeBudget) -> Vec<usize> {
+fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, budget: &mut ScopeBudget) -> Vec<usize> {
     let mut entries = unit.entries();
     let Ok(Some(root)) = entries.next_dfs() else { return Vec::new() };
     if let Some(AttributeValue::Language(language)) = root.attr_value(gimli::DW_AT_language)
@@ -167,7 +167,7 @@ fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut Sc
         return Vec::new();
     }
     let Some(ranges) = ranges_of(dwarf, unit, root) else { return Vec::new() };
-    places.covered(whole(ranges), &places.order, room)
+    places.covered(whole(ranges), &places.order, budget)
 }
 
 /// The ranges of an entry; `None` where a length leads beyond the end of memory, since gimli adds it unchecked. A damaged entry
@@ -209,7 +209,7 @@ impl<'d> Tree<'d> {
         (dwarf, unit): (&Dwarf<'d>, &Unit<'d>),
         places: &Places<'_>,
         wanted: &[usize],
-        room: &mut ScopeBudget,
+        budget: &mut ScopeBudget,
     ) -> Self {
         let mut tree = Self::default();
         let mut path: Vec<(isize, UnitOffset)> = Vec::new();
@@ -237,7 +237,7 @@ impl<'d> Tree<'d> {
                 _ => None,
             };
             let ranges = among.and_then(|among| Some((among, ranges_of(dwarf, unit, entry)?)));
-            let over = ranges.map(|(among, ranges)| places.covered(whole(ranges), among, room)).unwrap_or_default();
+            let over = ranges.map(|(among, ranges)| places.covered(whole(ranges), among, budget)).unwrap_or_default();
             tree.over.extend(over.iter().map(|&number| (number, entry.offset())));
             if tag == gimli::DW_TAG_subprogram && !over.is_empty() {
                 inside = Some((depth, over));
@@ -253,13 +253,15 @@ impl<'d> Tree<'d> {
         tree
     }
 
-    fn tell(&self, found: &mut [Vec<Scoped>], room: &mut ScopeBudget) {
+    fn add_scopes(&self, found: &mut [Vec<ScopedName>], budget: &mut ScopeBudget) {
         for &(number, offset) in &self.over {
             let name = self.declaration(offset).map(|node| text(node.name).into_owned()).unwrap_or_default();
             let qualified = self.qualified(offset, b"", 0).unwrap_or_default();
-            let Some(left) = room.text.checked_sub(name.len() + qualified.len() + size_of::<Scoped>()) else { return };
-            room.text = left;
-            found[number].push(Scoped { name, qualified });
+            let Some(left) = budget.text.checked_sub(name.len() + qualified.len() + size_of::<ScopedName>()) else {
+                return;
+            };
+            budget.text = left;
+            found[number].push(ScopedName { name, qualified });
         }
     }
 
@@ -356,15 +358,15 @@ mod tests {
     fn overlapping_ranges_count_once() {
         let places = Places::new(&[30, 10, 20, 90]);
         let ranges = |count: usize| (0..count).map(|number| gimli::Range { begin: 10 + number as u64 % 2, end: 31 });
-        let mut room = ScopeBudget { ranges: 1000, text: 0 };
-        assert_eq!(places.covered(ranges(100), &places.order, &mut room), [1, 2, 0]);
-        let before = room.ranges;
-        assert_eq!(places.covered(ranges(usize::MAX), &[2, 0], &mut room), [2, 0]);
-        assert_eq!(before - room.ranges, 3, "it ends when all are in");
-        assert_eq!(places.covered(ranges(usize::MAX), &places.order, &mut room), [1, 2, 0], "or when it is too much");
-        assert!(room.ranges < 4);
+        let mut budget = ScopeBudget { ranges: 1000, text: 0 };
+        assert_eq!(places.covered(ranges(100), &places.order, &mut budget), [1, 2, 0]);
+        let before = budget.ranges;
+        assert_eq!(places.covered(ranges(usize::MAX), &[2, 0], &mut budget), [2, 0]);
+        assert_eq!(before - budget.ranges, 3, "it ends when all are in");
+        assert_eq!(places.covered(ranges(usize::MAX), &places.order, &mut budget), [1, 2, 0], "or when it is too much");
+        assert!(budget.ranges < 4);
         let backwards = [gimli::Range { begin: 40, end: 5 }];
-        assert!(places.covered(backwards.into_iter(), &places.order, &mut room).is_empty());
+        assert!(places.covered(backwards.into_iter(), &places.order, &mut budget).is_empty());
     }
 
     #[test]
@@ -375,7 +377,7 @@ mod tests {
         let over = vec![(0, UnitOffset(1)), (0, UnitOffset(2)), (0, UnitOffset(2))];
         let tree = Tree { nodes: HashMap::from([(UnitOffset(1), node), (UnitOffset(2), inner)]), over };
         let mut found = vec![Vec::new()];
-        tree.tell(&mut found, &mut ScopeBudget { ranges: 0, text: 3 * MOST_NAME_BYTES + 200 });
+        tree.add_scopes(&mut found, &mut ScopeBudget { ranges: 0, text: 3 * MOST_NAME_BYTES + 200 });
         let lengths: Vec<_> = found[0].iter().map(|scoped| (scoped.name.len(), scoped.qualified.len())).collect();
         assert_eq!(lengths, [(MOST_NAME_BYTES, MOST_NAME_BYTES), (MOST_NAME_BYTES, 0)]);
     }

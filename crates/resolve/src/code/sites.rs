@@ -84,7 +84,7 @@ impl Sites {
 
 /// Says where a raw stack's address lies: module and address in it.
 pub fn place_in<'a>(
-    lives: &'a ThreadTable,
+    thread_table: &'a ThreadTable,
     mappings: &'a mut Mappings,
     modules: &'a Modules,
     jit: &'a Jit,
@@ -95,10 +95,10 @@ pub fn place_in<'a>(
             return (KERNEL, address);
         }
         let time_ns = relative(stack.time_ns);
-        let image = lives.image_at(stack.tgid, time_ns);
+        let image = thread_table.image_at(stack.tgid, time_ns);
         let found = image.and_then(|image| mappings.find(image, address, time_ns));
         let in_file = found.and_then(|map| modules.get(map.module)).is_some_and(Module::is_file);
-        let made = || image.and_then(|image| jit.find(lives, image, address, time_ns));
+        let made = || image.and_then(|image| jit.find(thread_table, image, address, time_ns));
         if let Some(place) = (!in_file).then(made).flatten() {
             return place;
         }

@@ -10,7 +10,7 @@ use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, S
 
 use crate::code::function::Function;
 use crate::code::modules::{KERNEL, Modules};
-use crate::code::scripts::{self, Functions, Merger};
+use crate::code::scripts::{self, Functions, ScriptMerger};
 use crate::code::sites::{Site, Sites};
 use crate::code::symbols::Answer;
 use crate::hash::FastMap;
@@ -58,7 +58,7 @@ pub fn build_stacks(
         .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
         .collect();
     let tracing = tracing_sites(sites, &woven.frames, &chains);
-    let mut merger = Merger::new(names.scripts);
+    let mut merger = ScriptMerger::new(names.scripts);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
@@ -105,7 +105,7 @@ fn user_frames(
     meta: &Meta,
     sites: &Sites,
     chains: &[Vec<FrameId>],
-    (merger, frames): (&mut Merger<'_>, &mut Frames),
+    (merger, frames): (&mut ScriptMerger<'_>, &mut Frames),
 ) -> (Vec<FrameId>, u8) {
     let native: Vec<&[FrameId]> = sites.of(key).iter().map(|&site| chains[site as usize].as_slice()).collect();
     match (meta.stack(key), meta.script_stack(key)) {

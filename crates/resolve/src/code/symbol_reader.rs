@@ -10,7 +10,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use super::demangle::readable;
 use super::function::{DataSymbol, Function};
 use super::kernel::KernelFiles;
-use super::machine_code::{self, Extent};
+use super::machine_code::{self, CodeExtent};
 
 /// Addresses per call of the symbolizer: what is found of them is in memory at the same time.
 pub const BATCH: usize = 2048;
@@ -39,9 +39,9 @@ pub struct Depth {
 pub const SYMBOLS: Depth = Depth { debug_info: false, inlines: false };
 
 /// Where the code of the function lies, when that is known of the part that the address is in.
-pub fn extent(sym: &Sym<'_>) -> Option<Extent> {
+pub fn extent(sym: &Sym<'_>) -> Option<CodeExtent> {
     let bytes = sym.size.filter(|size| sym.offset < *size)?;
-    Some(Extent { start: sym.addr, bytes: bytes as u64 })
+    Some(CodeExtent { start: sym.addr, bytes: bytes as u64 })
 }
 
 /// The ways to read a file's symbols, the best first; what one does not know or cannot read, the next one may.

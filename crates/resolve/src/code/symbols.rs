@@ -15,12 +15,12 @@ use dwell_isolate::{Death, Limits};
 use serde::{Deserialize, Serialize};
 
 use crate::code::demangle::{is_bare, qualified, readable};
-use crate::code::files::{Expansion, Unread};
+use crate::code::files::{Expansion, UnreadParts};
 use crate::code::function::{DataSymbol, Function};
 use crate::code::go_table::{function_at, with_go_table};
 use crate::code::jit::Jit;
 use crate::code::kernel::{KernelFiles, KernelMap};
-use crate::code::machine_code::{self, Extent, Listings};
+use crate::code::machine_code::{self, CodeExtent, Listings};
 use crate::code::scopes;
 use crate::code::symbol_reader::{
     BATCH, Depth, FileNames, SYMBOLS, SymbolReader, data_symbol, extent, file_readers, function, functions,
@@ -70,12 +70,12 @@ pub struct Answer {
     pub without_lines: Option<String>,
     /// Where the function of each code address lies.
     #[serde(skip)]
-    extents: Vec<Option<Extent>>,
+    extents: Vec<Option<CodeExtent>>,
 }
 
 /// Where names are that are in no module's own file.
 #[derive(Clone, Copy, Debug)]
-pub struct Elsewhere<'a> {
+pub struct DebugFileSources<'a> {
     /// Folders of debug files, before the standard ones.
     pub debug_dirs: &'a [PathBuf],
     /// The kernel's own.
@@ -98,11 +98,16 @@ struct Readable<'a> {
     request: &'a Request,
     depth: Depth,
     /// The file whose debug information is read.
-    debug_file: Result<&'a Path, Unread>,
+    debug_file: Result<&'a Path, UnreadParts>,
 }
 
 /// Names the addresses of every request.
-pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, progress: &dyn Progress) -> Vec<Answer> {
+pub fn symbolize(
+    requests: &[Request],
+    depth: Depth,
+    elsewhere: DebugFileSources<'_>,
+    progress: &dyn Progress,
+) -> Vec<Answer> {
     let mut expansion = Expansion::default();
     let readable: Vec<Readable<'_>> = requests.iter().map(|it| Readable::of(it, depth, &mut expansion)).collect();
     let total = requests.iter().map(Request::len).sum();
@@ -131,7 +136,7 @@ pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, p
 /// Reads files in other processes; what died there once more, without the debug information, which is the more intricate part.
 fn read_all(
     mut wanted: Vec<(usize, Readable<'_>)>,
-    elsewhere: Elsewhere<'_>,
+    elsewhere: DebugFileSources<'_>,
     step: &mut dyn FnMut(usize),
 ) -> Vec<(usize, Answer)> {
     let begun = Instant::now();
@@ -141,8 +146,8 @@ fn read_all(
     while !wanted.is_empty() {
         let time_in_all = LIMITS.time_in_all.saturating_sub(begun.elapsed());
         let limits = Limits { processes, time_in_all, ..LIMITS };
-        let mut told = |place: usize| step(wanted[place].0);
-        let read = dwell_isolate::run(&wanted, &limits, |(_, readable)| readable.read(elsewhere), &mut told);
+        let mut report_progress = |place: usize| step(wanted[place].0);
+        let read = dwell_isolate::run(&wanted, &limits, |(_, readable)| readable.read(elsewhere), &mut report_progress);
         let (mut again, mut reasons) = (Vec::new(), Vec::new());
         for (((number, readable), before), read) in wanted.into_iter().zip(reason).zip(read) {
             match read {
@@ -192,18 +197,18 @@ impl<'a> Readable<'a> {
             SymbolPlace::File(path, debug_file) if request.is_in_files() => {
                 usable(path, debug_file.as_deref(), depth, expansion)
             }
-            _ => Err(Unread::All(String::new())),
+            _ => Err(UnreadParts::All(String::new())),
         };
         Self { request, depth, debug_file }
     }
 
-    fn read(&self, elsewhere: Elsewhere<'_>) -> Answer {
+    fn read(&self, elsewhere: DebugFileSources<'_>) -> Answer {
         // A damaged file must cost its own names only.
         let attempt = catch_unwind(AssertUnwindSafe(|| self.answer(elsewhere)));
         attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
     }
 
-    fn answer(&self, Elsewhere { debug_dirs, kernel }: Elsewhere<'_>) -> Answer {
+    fn answer(&self, DebugFileSources { debug_dirs, kernel }: DebugFileSources<'_>) -> Answer {
         let request = self.request;
         let mut answer = Answer {
             code: vec![Vec::new(); request.code.len()],
@@ -227,8 +232,8 @@ impl<'a> Readable<'a> {
         let request = self.request;
         let debug_file = match &self.debug_file {
             Ok(debug_file) => Some(*debug_file),
-            Err(Unread::All(why)) => return answer.failure = Some(why.clone()),
-            Err(Unread::DebugInformation(why)) => {
+            Err(UnreadParts::All(why)) => return answer.failure = Some(why.clone()),
+            Err(UnreadParts::DebugInformation(why)) => {
                 answer.without_lines = Some(why.clone());
                 None
             }
@@ -255,9 +260,9 @@ fn usable<'a>(
     debug_file: Option<&'a Path>,
     depth: Depth,
     expansion: &mut Expansion,
-) -> Result<&'a Path, Unread> {
+) -> Result<&'a Path, UnreadParts> {
     let own = match expansion.refused(path) {
-        Some(Unread::All(why)) => return Err(Unread::All(why)),
+        Some(UnreadParts::All(why)) => return Err(UnreadParts::All(why)),
         own => own.filter(|_| depth.debug_info),
     };
     let elsewhere = debug_file.filter(|file| expansion.refused(file).is_none());

@@ -37,7 +37,7 @@ pub enum Scope {
 
 /// What a datum is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum MetadataSubject {
     /// The task of this id.
     Id(InstanceId),
     /// The thread's innermost task of the domain.
@@ -102,9 +102,9 @@ pub enum AnnotationKind {
     /// A probe with values was hit.
     Hit { probe: u16, values: Box<[HitValue]> },
     /// A number, of a task or of nothing.
-    Number { domain: TextId, of: Subject, key: TextId, value: f64 },
+    Number { domain: TextId, of: MetadataSubject, key: TextId, value: f64 },
     /// A text.
-    Text { domain: TextId, of: Subject, key: TextId, text: TextId },
+    Text { domain: TextId, of: MetadataSubject, key: TextId, text: TextId },
     /// A counter's value, or what is added to it.
     Count { domain: TextId, name: TextId, kind: CounterKind, value: f64 },
     /// A synchronization object lies at the address from now on.

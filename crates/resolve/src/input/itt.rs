@@ -8,7 +8,7 @@ use dwell_itt_wire::{Event, Id, Name, Named, Value};
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 use dwell_store::raw::wire::IttHeader;
 
-use super::annotation_event::{AnnotationEvent, AnnotationKind, InstanceId, Scope, Subject, TaskName};
+use super::annotation_event::{AnnotationEvent, AnnotationKind, InstanceId, MetadataSubject, Scope, TaskName};
 use super::texts::{TextId, Texts};
 use crate::input::ticks::time_ns;
 
@@ -148,15 +148,15 @@ fn count((domain, name): (TextId, TextId), kind: CounterKind, value: Value) -> A
 }
 
 /// What a datum is of: of no task, when it says so and names none.
-fn subject(id: Id, scope: u32) -> Subject {
+fn subject(id: Id, scope: u32) -> MetadataSubject {
     const GLOBAL: u32 = 1;
     const PROCESS: u32 = 2;
     const THREAD: u32 = 3;
     const MARKER: u32 = 5;
     match scope {
-        _ if !id.is_none() => Subject::Id(instance(id)),
-        GLOBAL | PROCESS | THREAD | MARKER => Subject::Nothing,
-        _ => Subject::Current,
+        _ if !id.is_none() => MetadataSubject::Id(instance(id)),
+        GLOBAL | PROCESS | THREAD | MARKER => MetadataSubject::Nothing,
+        _ => MetadataSubject::Current,
     }
 }
 

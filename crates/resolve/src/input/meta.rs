@@ -162,17 +162,17 @@ impl Meta {
             Record::Resume(header) => happens(Event::Resume(header.time_ns)),
             Record::TaskProbe(record) => happens(Event::Annotation(AnnotationEvent::of_probe(&record))),
             Record::ProbeHit(record, texts) => {
-                let said = probe_hit::hit(&record, texts, &mut self.itt.texts);
-                happens(Event::Annotation(said));
+                let annotation = probe_hit::hit(&record, texts, &mut self.itt.texts);
+                happens(Event::Annotation(annotation));
             }
             Record::Stitch(record) => happens(Event::Stitch(record)),
             Record::Creation(record) => happens(Event::Creation(record)),
             Record::WokenFutex(record) => happens(Event::WokenFutex(record)),
             Record::IttNames(header, bytes) => {
-                self.itt.names(&header, bytes, &mut |said| happens(Event::Annotation(said)));
+                self.itt.names(&header, bytes, &mut |annotation| happens(Event::Annotation(annotation)));
             }
             Record::IttEvents(header, bytes) => {
-                self.itt.events(&header, bytes, &mut |said| happens(Event::Annotation(said)));
+                self.itt.events(&header, bytes, &mut |annotation| happens(Event::Annotation(annotation)));
             }
             Record::Stack(header, frames) => self.take_stack(header, &frames),
             Record::ScriptStack(header, frames) => self.take_script_stack(&header, frames.into()),

@@ -12,27 +12,27 @@ const HOLD_BACK_NS: u64 = 10_000_000;
 const MOST_PENDING: usize = 4 << 20;
 
 /// The records that wait for earlier ones.
-pub struct Order {
+pub struct EventOrder {
     pending: Vec<Event>,
     /// Known from the start, latest first.
     known: Vec<Event>,
     line: u64,
     /// Records that came behind the release line.
-    pub late: u64,
+    pub late_records: u64,
 }
 
-impl Order {
+impl EventOrder {
     /// `known` are the events of the meta stream, which is read first.
     pub fn new(mut known: Vec<Event>) -> Self {
         known.sort_by_key(Event::key);
         known.reverse();
-        Self { pending: Vec::new(), known, line: 0, late: 0 }
+        Self { pending: Vec::new(), known, line: 0, late_records: 0 }
     }
 
     /// Takes a record in.
     pub fn push(&mut self, mut event: Event) {
         if event.time() < self.line {
-            self.late += 1;
+            self.late_records += 1;
             event.set_time(self.line);
         }
         self.pending.push(event);
@@ -72,7 +72,7 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn times(order: &mut Order, round_ns: u64) -> Vec<u64> {
+    fn times(order: &mut EventOrder, round_ns: u64) -> Vec<u64> {
         let mut times = Vec::new();
         order.release(round_ns, &mut |event| times.push(event.time()));
         times
@@ -80,13 +80,13 @@ mod tests {
 
     #[test]
     fn what_is_older_than_the_hold_back_comes_in_order() {
-        let mut order = Order::new(vec![Event::Resume(7), Event::Pause(2)]);
+        let mut order = EventOrder::new(vec![Event::Resume(7), Event::Pause(2)]);
         for time in [9, 3, 5] {
             order.push(Event::Pause(time));
         }
         assert_eq!(times(&mut order, HOLD_BACK_NS + 5), [2, 3, 5]);
         order.push(Event::Pause(4));
-        assert_eq!(order.late, 1);
+        assert_eq!(order.late_records, 1);
         assert_eq!(times(&mut order, HOLD_BACK_NS + 8), [5, 7]);
         let mut rest = Vec::new();
         order.finish(&mut |event| rest.push(event.time()));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_earlier_mark_releases_nothing() {
-        let mut order = Order::new(vec![]);
+        let mut order = EventOrder::new(vec![]);
         order.push(Event::Pause(1));
         assert_eq!(times(&mut order, HOLD_BACK_NS + 1), [1]);
         assert_eq!(times(&mut order, 0), [0u64; 0]);

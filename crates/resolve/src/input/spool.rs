@@ -8,14 +8,14 @@ use dwell_store::raw::{Records, SpoolFault, SpoolReader, Stream};
 
 /// The parts of the spool that could not be read.
 #[derive(Default)]
-pub struct Damage {
+pub struct SpoolDamage {
     /// Bytes passed over.
     pub bytes: u64,
     /// A sentence for each place.
     pub notices: Vec<Notice>,
 }
 
-impl Damage {
+impl SpoolDamage {
     fn add(&mut self, faults: &[SpoolFault]) {
         for fault in faults {
             self.bytes += fault.bytes;
@@ -30,7 +30,7 @@ impl Damage {
 pub fn read_stream(
     folder: &ResultFolder,
     stream: Stream,
-    damage: &mut Damage,
+    damage: &mut SpoolDamage,
     chunk: &mut dyn FnMut(&mut Records<'_>, u64),
 ) {
     let mut reader = match folder.spool().and_then(|spool| SpoolReader::open(&spool, stream)) {

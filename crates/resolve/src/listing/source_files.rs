@@ -17,7 +17,7 @@ use dwell_model::ModuleId;
 use dwell_store::tables::{SourceRow, Sources};
 use dwell_store::{CodeTables, Table};
 
-use crate::code::access::{Access, User, real_path};
+use crate::code::access::{ReaderAccess, User, real_path};
 
 /// Largest file that is copied: the SQLite amalgamation has 9 MB.
 const MOST_BYTES_OF_FILE: u64 = 16 << 20;
@@ -72,14 +72,14 @@ impl Origin {
 pub struct SourceReader<'a> {
     search_dirs: &'a [PathBuf],
     reader: User,
-    room: u64,
-    access: Access,
+    bytes_left: u64,
+    access: ReaderAccess,
 }
 
 impl<'a> SourceReader<'a> {
     /// A reader for a result that will be `reader`'s.
     pub fn new(search_dirs: &'a [PathBuf], reader: User) -> Self {
-        Self { search_dirs, reader, room: MOST_BYTES, access: Access::default() }
+        Self { search_dirs, reader, bytes_left: MOST_BYTES, access: ReaderAccess::default() }
     }
 
     /// Fills in the text of the files in `tables.sources`. `origins` has one for each module.
@@ -155,7 +155,7 @@ impl<'a> SourceReader<'a> {
         if !self.may_read(&file, &metadata, origins) {
             return Err(state::NOT_PERMITTED);
         }
-        if metadata.len() > MOST_BYTES_OF_FILE.min(self.room) {
+        if metadata.len() > MOST_BYTES_OF_FILE.min(self.bytes_left) {
             return Err(state::TOO_LARGE);
         }
         let mut bytes = Vec::new();
@@ -166,7 +166,7 @@ impl<'a> SourceReader<'a> {
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         // Bytes that are no UTF-8 are longer as text.
-        self.room = self.room.checked_sub(text.len() as u64).ok_or(state::TOO_LARGE)?;
+        self.bytes_left = self.bytes_left.checked_sub(text.len() as u64).ok_or(state::TOO_LARGE)?;
         Ok((text, metadata.modified().ok()))
     }
 
@@ -258,11 +258,13 @@ mod tests {
         let path = path.display().to_string();
         let mut reader = SourceReader::new(&[], User::current());
         let origin = Origin { namer: User::current(), ..Origin::unknown() };
-        for (room, left, expected) in [(299, 299, state::TOO_LARGE), (300, 0, state::READ), (0, 0, state::TOO_LARGE)] {
-            reader.room = room;
+        for (bytes_left, left, expected) in
+            [(299, 299, state::TOO_LARGE), (300, 0, state::READ), (0, 0, state::TOO_LARGE)]
+        {
+            reader.bytes_left = bytes_left;
             let mut sources = Sources::default();
             reader.add(&mut sources, [path.as_str()].into_iter(), &origin);
-            assert_eq!((sources.state[0], reader.room), (expected, left), "{room} bytes");
+            assert_eq!((sources.state[0], reader.bytes_left), (expected, left), "{bytes_left} bytes");
         }
     }
 

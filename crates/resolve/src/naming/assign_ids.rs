@@ -11,9 +11,10 @@ use rayon::join;
 
 use super::named::Named;
 use crate::input::texts::Texts;
-use crate::objects::futile_wakeups;
-use crate::replay::annotations::{Nested, UnresolvedAnnotations};
+use crate::objects::in_same_call;
+use crate::replay::annotations::{NestedTasks, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
+use crate::replay::numbers::WaitNumber;
 use crate::replay::rows::{RawMarkerValues, RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
 /// The intervals off the CPU and the samples.
@@ -22,12 +23,8 @@ pub fn events(off_cpu: RawOffCpu, samples: RawSamples, named: &Named) -> (OffCpu
 }
 
 fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
-    let RawOffCpu { stack, waker_stack, wait, mut holder, same_call, .. } = raw;
-    for (holder, wait) in holder.iter_mut().zip(&wait) {
-        if wait.get().is_some_and(|number| named.objects.holders.get(number) == Some(&false)) {
-            *holder = ThreadId::NONE;
-        }
-    }
+    let RawOffCpu { stack, waker_stack, wait, owner, same_call, .. } = raw;
+    let holder = holders(owner, &wait, named);
     let stacks = || join(|| named.woven.rows.column(stack), || named.woven.rows.column(waker_stack));
     let ((stack, waker_stack), object) = join(stacks, || named.objects.of_waits.column(wait));
     let rows = OffCpu {
@@ -47,7 +44,17 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker_stack,
         holder,
     };
-    OffCpu { again: futile_wakeups(&rows, &same_call, &named.objects.objects), ..rows }
+    OffCpu { again: in_same_call(&rows, &same_call, &named.objects.objects), ..rows }
+}
+
+/// The owners that are those of the objects that the rows wait for. Of a row whose end was lost the object is not known any more.
+fn holders(mut owners: Vec<ThreadId>, waits: &[WaitNumber], named: &Named) -> Vec<ThreadId> {
+    for (owner, wait) in owners.iter_mut().zip(waits) {
+        if wait.get().is_some_and(|number| named.objects.has_holder.get(number) == Some(&false)) {
+            *owner = ThreadId::NONE;
+        }
+    }
+    owners
 }
 
 fn samples(raw: RawSamples, named: &Named) -> Samples {
@@ -91,7 +98,7 @@ pub fn fibers(raw: RawFibers, named: &Named) -> FiberTables {
             waker: fiber(off_cpu.waker),
             waker_kind,
             waker_stack: named.woven.rows.column(off_cpu.waker_stack),
-            holder: fiber(off_cpu.holder),
+            holder: fiber(off_cpu.owner),
         },
         samples: FiberSamples {
             fiber: fiber(samples.thread),
@@ -165,29 +172,29 @@ fn fiber_waker_kind(kind: u8, object: ObjectId, named: &Named) -> u8 {
 
 /// What programs said of themselves. Takes the types of tasks from `named`.
 pub fn annotations(
-    told: UnresolvedAnnotations,
+    unresolved: UnresolvedAnnotations,
     texts: &Texts,
     probes: &[ProbeDefinition],
     named: &mut Named,
 ) -> Annotations {
     let task_types = std::mem::take(&mut named.task_types);
     let named = &*named;
-    let marker_values = marker_values(told.marker_values, texts, probes, named);
-    let others = || join(|| markers(told.markers, named), || sync_waits(told.sync_waits, named));
-    let (tasks, (markers, sync_waits)) = join(|| tasks(told.tasks, named), others);
+    let marker_values = marker_values(unresolved.marker_values, texts, probes, named);
+    let others = || join(|| markers(unresolved.markers, named), || sync_waits(unresolved.sync_waits, named));
+    let (tasks, (markers, sync_waits)) = join(|| tasks(unresolved.tasks, named), others);
     Annotations {
         task_types,
         tasks,
-        task_metadata: told.metadata,
+        task_metadata: unresolved.metadata,
         markers,
         marker_values,
-        counters: told.counters,
-        counter_values: told.counter_values,
+        counters: unresolved.counters,
+        counter_values: unresolved.counter_values,
         sync_waits,
     }
 }
 
-fn tasks(Nested { rows, parents }: Nested, named: &Named) -> Tasks {
+fn tasks(NestedTasks { rows, parents }: NestedTasks, named: &Named) -> Tasks {
     Tasks {
         task_type: named.task_type_rows.column(rows.task_type),
         thread: rows.thread,
@@ -245,7 +252,7 @@ fn number_name(probes: &[ProbeDefinition], (probe, place): (u16, u8), (kind, bit
 fn sync_waits(raw: RawSyncWaits, named: &Named) -> SyncWaits {
     SyncWaits {
         thread: raw.thread,
-        object: named.objects.of_told.column(raw.object),
+        object: named.objects.of_announced.column(raw.object),
         start_ns: raw.start_ns,
         end_ns: raw.end_ns,
         outcome: raw.outcome,

@@ -11,4 +11,4 @@ mod task_types;
 
 pub use assign_ids::{annotations, events, fibers};
 pub use named::{Named, name};
-pub use raw::Raw;
+pub use raw::ReplayedTrace;

@@ -11,26 +11,26 @@ use dwell_store::{CodeTables, Manifest};
 
 use super::notices;
 use super::plan::SymbolRequests;
-use super::raw::Raw;
+use super::raw::ReplayedTrace;
 use super::task_types::{TypeNames, type_table};
-use crate::code::access::{Access, User};
+use crate::code::access::{ReaderAccess, User};
 use crate::code::debug_files::DebugFiles;
 use crate::code::debuginfod::Debuginfod;
 use crate::code::function::DataSymbol;
 use crate::code::jit::{self, Jit};
 use crate::code::mappings::Mappings;
-use crate::code::modules::{Modules, Places, Problem};
+use crate::code::modules::{ModuleProblem, Modules, Places};
 use crate::code::scripts::Functions;
 use crate::code::sites::{Site, Sites, place_in};
 use crate::code::stacks::{SiteFunctions, StackTable, build_stacks};
 use crate::code::symbol_reader::Depth;
-use crate::code::symbols::{Answer, Elsewhere, symbolize};
+use crate::code::symbols::{Answer, DebugFileSources, symbolize};
 use crate::hash::FastMap;
 use crate::input::annotation_event::TaskName;
 use crate::input::meta::RawStack;
 use crate::listing::code_tables;
 use crate::listing::source_files::{self, Origin};
-use crate::objects::{self, ObjectSources, Resolved, StackFrames};
+use crate::objects::{self, ObjectSources, ResolvedObjects, StackFrames};
 use crate::options::{Mode, Options};
 use crate::progress::Progress;
 use crate::replay::annotations::TypeKey;
@@ -43,7 +43,7 @@ pub struct Named {
     /// Code.
     pub woven: StackTable,
     /// Objects.
-    pub objects: Resolved,
+    pub objects: ResolvedObjects,
     /// What tasks are called.
     pub task_types: TaskTypes,
     /// The row of each type of tasks.
@@ -60,28 +60,28 @@ pub struct Named {
     pub notices: Vec<Notice>,
 }
 
-/// Names everything. `told_code` is what each process, by its id, told of code that it made.
+/// Names everything. `announced_code` is what each process, by its id, told of code that it made.
 pub fn name(
-    raw: &Raw<'_>,
-    told_code: Vec<(u32, Vec<jit::CodePiece>)>,
+    raw: &ReplayedTrace<'_>,
+    announced_code: Vec<(u32, Vec<jit::CodePiece>)>,
     options: &Options,
     progress: &dyn Progress,
 ) -> Named {
     let relative = |time_ns| raw.replay.relative(time_ns);
     let mut modules = Modules::default();
-    let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
+    let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.thread_table, &mut modules, &relative);
     let kept = raw.folder.modules().ok();
     let places = Places { search_dirs: &options.search_dirs, modules: kept.as_ref(), ended: ended_at(raw.manifest) };
-    let problems = modules.locate(&places, &mut Access::of(options.reader));
-    modules.name_after_links(raw.replay.lives.programs());
+    let problems = modules.locate(&places, &mut ReaderAccess::of(options.reader));
+    modules.name_after_links(raw.replay.thread_table.programs());
     let scripts = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
-    let mut jit = Jit::load(kept.as_ref(), &raw.replay.lives, &mut modules, &relative);
-    for told in told_code {
-        jit.add_told(told, &raw.replay.lives, &mut modules, &relative);
+    let mut jit = Jit::load(kept.as_ref(), &raw.replay.thread_table, &mut modules, &relative);
+    for code in announced_code {
+        jit.add_announced(code, &raw.replay.thread_table, &mut modules, &relative);
     }
     let jit = Arc::new(jit);
     let mut sites = Sites::default();
-    let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &jit, &relative);
+    let mut place = place_in(&raw.replay.thread_table, &mut mappings, &modules, &jit, &relative);
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
     let task_functions = task_functions(raw, &mut sites, &mut place);
     drop(place);
@@ -94,7 +94,7 @@ pub fn name(
     }
     let depth = Depth { debug_info: full, inlines: options.inlines };
     let answers = {
-        let elsewhere = Elsewhere { debug_dirs: &options.search_dirs, kernel: &options.kernel };
+        let elsewhere = DebugFileSources { debug_dirs: &options.search_dirs, kernel: &options.kernel };
         symbolize(&plan.requests, depth, elsewhere, progress)
     };
     let names = SiteFunctions::new(&plan.sites, &answers, &scripts);
@@ -118,21 +118,22 @@ pub fn name(
         ]
         .concat(),
         unreadable_files: notices::unreadable(&modules, &problems, &plan),
-        changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
+        changed_files: problems.iter().filter(|(_, problem)| matches!(problem, ModuleProblem::Changed(_))).count()
+            as u64,
         missing_stacks: sites.missing,
     }
 }
 
 /// For each type of tasks that a function names, the function's site.
 fn task_functions(
-    raw: &Raw<'_>,
+    raw: &ReplayedTrace<'_>,
     sites: &mut Sites,
     place: &mut dyn FnMut(RawStack, u64) -> (u32, u64),
 ) -> Vec<Option<usize>> {
-    let types = raw.replay.told.tasks.types.keys().iter();
+    let types = raw.replay.annotations.tasks.types.keys().iter();
     let site = |key: &TypeKey| {
         let TaskName::Function(address) = key.name else { return None };
-        let image = raw.replay.lives.images.get(key.image as usize)?;
+        let image = raw.replay.thread_table.images.get(key.image as usize)?;
         let time_ns = raw.manifest.start_ns.saturating_add(image.start_ns);
         let (module, address) = place(RawStack::without_frames(image.tgid, time_ns), address);
         Some(sites.sites.intern(Site { module, address, exact: true }))
@@ -141,7 +142,7 @@ fn task_functions(
 }
 
 fn name_tasks(
-    raw: &Raw<'_>,
+    raw: &ReplayedTrace<'_>,
     sites: &[Option<usize>],
     names: &SiteFunctions<'_>,
 ) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
@@ -153,11 +154,11 @@ fn name_tasks(
         probes: &raw.manifest.task_probes,
         functions: &functions,
     };
-    type_table(raw.replay.told.tasks.types.keys(), &names)
+    type_table(raw.replay.annotations.tasks.types.keys(), &names)
 }
 
 /// For each raw stack its share of all CPU time, or of all wait time where that is more.
-fn stack_shares(raw: &Raw<'_>) -> Vec<f64> {
+fn stack_shares(raw: &ReplayedTrace<'_>) -> Vec<f64> {
     let mut times = vec![(0u64, 0u64); raw.replay.stacks.keys().len()];
     for (stack, weight_ns) in raw.samples.stack.iter().zip(&raw.samples.weight_ns) {
         if let Some(time) = stack.get().and_then(|number| times.get_mut(number)) {
@@ -177,7 +178,7 @@ fn stack_shares(raw: &Raw<'_>) -> Vec<f64> {
 
 /// The listings as tables, with the text of the files that they name.
 fn listing_tables(
-    raw: &Raw<'_>,
+    raw: &ReplayedTrace<'_>,
     modules: &Modules,
     (answers, frames): (&[Answer], &Frames),
     options: &Options,
@@ -216,7 +217,7 @@ fn find_debug_files(modules: &mut Modules, sites: &Sites, options: &Options, pro
         return Vec::new();
     }
     let servers = options.debuginfod.clone().map(Debuginfod::new);
-    let mut debug_files = DebugFiles::new(&options.search_dirs, Access::of(options.reader), servers);
+    let mut debug_files = DebugFiles::new(&options.search_dirs, ReaderAccess::of(options.reader), servers);
     let used: BTreeSet<u32> = sites.sites.keys().iter().map(|site| site.module).collect();
     for (done, number) in used.iter().enumerate() {
         progress.step("debug files", done as u64, used.len() as u64);
@@ -237,21 +238,21 @@ fn ended_at(manifest: &Manifest) -> Option<SystemTime> {
 }
 
 fn name_objects(
-    raw: &Raw<'_>,
+    raw: &ReplayedTrace<'_>,
     woven: &StackTable,
     modules: &Modules,
     symbols: &FastMap<(ImageId, u64), DataSymbol>,
-) -> Resolved {
+) -> ResolvedObjects {
     let code = StackFrames { stacks: &woven.stacks, frames: &woven.frames, modules };
     let sources = ObjectSources {
         code,
         stacks: &woven.rows,
         meta: raw.meta,
-        lives: &raw.replay.lives,
+        thread_table: &raw.replay.thread_table,
         symbols,
         off_cpu: raw.off_cpu,
         fibers: &raw.fibers.off_cpu,
-        told: &raw.replay.told.sync.objects,
+        announced: &raw.replay.annotations.sync.objects,
         texts: &raw.meta.itt.texts,
         creations: &raw.replay.creations,
     };

@@ -3,10 +3,10 @@
 use dwell_model::{Notice, notice};
 
 use super::plan::SymbolRequests;
-use super::raw::Raw;
+use super::raw::ReplayedTrace;
 use crate::code::jit::how_to_name;
 use crate::code::kernel::{KernelFiles, KernelMap, is_this_boot};
-use crate::code::modules::{KERNEL, Module, Modules, Problem};
+use crate::code::modules::{KERNEL, Module, ModuleProblem, Modules};
 use crate::code::sites::{Site, Sites};
 use crate::code::symbols::{Answer, SymbolPlace};
 use crate::topics::delays::tells_functions;
@@ -17,20 +17,21 @@ const MOST_NOTICES: usize = 20;
 const FEW_UNNAMED: usize = 3;
 
 /// Says how code that was made at run time gets names, when there is much without.
-pub fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<Notice> {
+pub fn unnamed_code(raw: &ReplayedTrace<'_>, modules: &Modules, sites: &Sites) -> Option<Notice> {
     let unnamed = |site: &&Site| modules.get(site.module).is_some_and(Module::is_anonymous);
     let count = sites.sites.keys().iter().filter(unnamed).count();
     if count < FEW_UNNAMED {
         return None;
     }
-    let mut processes = raw.replay.lives.images.iter().map(|image| raw.replay.lives.process_name(image.process));
+    let mut processes =
+        raw.replay.thread_table.images.iter().map(|image| raw.replay.thread_table.process_name(image.process));
     let how = processes.find_map(how_to_name).unwrap_or("see docs/symbols.md for what its runtime offers");
     Some(notice!(CODE_UNNAMED, count = count, how = how))
 }
 
 /// How many files could not be read that code was seen in.
-pub fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &SymbolRequests) -> u64 {
-    let missing = problems.iter().filter(|(_, problem)| matches!(problem, Problem::Missing));
+pub fn unreadable(modules: &Modules, problems: &[(u32, ModuleProblem)], plan: &SymbolRequests) -> u64 {
+    let missing = problems.iter().filter(|(_, problem)| matches!(problem, ModuleProblem::Missing));
     let seen = missing.filter(|(number, _)| plan.used.get(*number as usize).copied().unwrap_or(false));
     seen.filter(|(number, _)| modules.get(*number).is_some_and(Module::is_file)).count() as u64
 }
@@ -38,7 +39,7 @@ pub fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &SymbolR
 /// What is wrong with files, a sentence each.
 pub fn of_files(
     modules: &Modules,
-    problems: &[(u32, Problem)],
+    problems: &[(u32, ModuleProblem)],
     plan: &SymbolRequests,
     answers: &[Answer],
 ) -> Vec<Notice> {
@@ -48,13 +49,13 @@ pub fn of_files(
         let Some(module) = modules.get(*number) else { continue };
         let path = &module.path;
         match problem {
-            Problem::Changed(file) => {
+            ModuleProblem::Changed(file) => {
                 notices.push(notice!(FILE_CHANGED, now = file.display(), path = path));
             }
-            Problem::Missing if path.starts_with('/') && !path.starts_with("//") => {
+            ModuleProblem::Missing if path.starts_with('/') && !path.starts_with("//") => {
                 notices.push(notice!(FILE_MISSING, path = path));
             }
-            Problem::Missing => {}
+            ModuleProblem::Missing => {}
         }
     }
     for (number, answer) in answers.iter().enumerate() {
@@ -79,7 +80,7 @@ pub fn of_files(
 }
 
 /// Why functions of the kernel have no names, when the trace has any.
-pub fn kernel_without_names(raw: &Raw<'_>, plan: &SymbolRequests, files: &KernelFiles) -> Vec<Notice> {
+pub fn kernel_without_names(raw: &ReplayedTrace<'_>, plan: &SymbolRequests, files: &KernelFiles) -> Vec<Notice> {
     let is_used = plan.used.get(KERNEL as usize).copied().unwrap_or(false);
     let why = if !is_used && !tells_functions(&raw.meta.delays) {
         None

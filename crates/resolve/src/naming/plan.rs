@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dwell_store::Manifest;
 
-use super::raw::Raw;
+use super::raw::ReplayedTrace;
 use crate::code::function::DataSymbol;
 use crate::code::jit::Jit;
 use crate::code::kernel::is_this_boot;
@@ -30,7 +30,7 @@ pub struct SymbolRequests {
 
 impl SymbolRequests {
     /// The addresses of `sites` and of what was waited on, by module.
-    pub fn new(raw: &Raw<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites, jit: &Arc<Jit>) -> Self {
+    pub fn new(raw: &ReplayedTrace<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites, jit: &Arc<Jit>) -> Self {
         let count = modules.all().len();
         let requests = (0..count as u32).map(|number| Request {
             place: place_of(raw.manifest, modules, number, jit),
@@ -50,7 +50,7 @@ impl SymbolRequests {
             plan.sites[site.module as usize].push(number as u32);
             plan.used[site.module as usize] = true;
         }
-        for (image, address) in data_addresses(raw.replay.waits.keys(), &raw.replay.told.sync.objects) {
+        for (image, address) in data_addresses(raw.replay.waits.keys(), &raw.replay.annotations.sync.objects) {
             let Some((module, inside)) = mappings.find_data(image, address, modules) else { continue };
             plan.requests[module as usize].data.push(inside);
             plan.data[module as usize].push((image, address));

@@ -8,7 +8,7 @@ use crate::replay::rows::{RawOffCpu, RawSamples};
 use crate::replay::state::Replay;
 
 /// The result so far, and the replayed run.
-pub struct Raw<'a> {
+pub struct ReplayedTrace<'a> {
     /// The result's folder.
     pub folder: &'a ResultFolder,
     /// Its manifest.

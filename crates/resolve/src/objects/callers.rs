@@ -86,7 +86,7 @@ impl<'a> StackFrames<'a> {
     }
 
     /// The user frames from the program's own code outwards; all of them when it is library code throughout.
-    fn own(self, stack: StackId) -> Vec<usize> {
+    fn own_frames(self, stack: StackId) -> Vec<usize> {
         let frames: Vec<usize> = self.user(stack).collect();
         let first = frames.iter().position(|&frame| !is_library(self.caller(frame)));
         frames[first.unwrap_or(0)..].to_vec()
@@ -101,13 +101,13 @@ impl<'a> StackFrames<'a> {
             let function = self.frames.function[*frame].as_str();
             function != JAVA_INTERPRETER && !nameless.iter().any(|name| function.starts_with(name))
         };
-        let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
+        let is_own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
         let interpreted = |frame: &usize| self.frames.script[*frame] && self.caller(*frame).module != PYTHON_THREADING;
         let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
         let frames = || self.user(stack);
         // Right below code without names: what it called.
         let called = || frames().any(|frame| !named(&frame)).then(|| frames().take_while(named).filter(runtime).last());
-        let site = frames().find(own).or_else(|| frames().find(interpreted));
+        let site = frames().find(is_own).or_else(|| frames().find(interpreted));
         let site = site.or_else(|| called().flatten()).or_else(|| frames().find(runtime))?;
         // The line tells which of the closures in a function waits.
         Some(self.frames.function[site].trim_end_matches("::{{closure}}"))
@@ -124,7 +124,7 @@ impl<'a> StackFrames<'a> {
     pub fn hash(self, what: &str, stack: StackId) -> u32 {
         let mut hash = StableHash::new();
         hash.add(what.as_bytes());
-        for frame in self.own(stack) {
+        for frame in self.own_frames(stack) {
             hash.add(self.caller(frame).module.as_bytes());
             // Addresses outside of files differ from run to run.
             if self.modules.get(self.frames.module[frame].raw()).is_some_and(|module| module.path.starts_with('/')) {
@@ -136,11 +136,11 @@ impl<'a> StackFrames<'a> {
 
     /// The function that a thread with this stack was started to run.
     pub fn thread_function(self, stack: StackId) -> Option<&'a str> {
-        let own = |frame: &usize| {
+        let is_own = |frame: &usize| {
             let caller = self.caller(*frame);
             !is_library(caller) && !ENTRIES.contains(&caller.function) && !caller.function.starts_with('[')
         };
         let frames: Vec<usize> = self.user(stack).collect();
-        frames.into_iter().rev().find(own).map(|frame| self.frames.function[frame].as_str())
+        frames.into_iter().rev().find(is_own).map(|frame| self.frames.function[frame].as_str())
     }
 }

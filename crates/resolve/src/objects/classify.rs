@@ -8,12 +8,12 @@ use dwell_store::raw::wire::{
 };
 
 use super::fiber_waits;
-use super::identity::{Identity, Target};
+use super::identity::{ObjectIdentity, ObjectTarget};
 use super::java_locks::{is_for_java_lock, of_the_jvm};
 use super::kernel::{self, KernelWait};
 use super::names;
 use super::own_locks::own_lock;
-use super::patterns::{Recognised, Refine, is_gil, recognise};
+use super::patterns::{PatternRefinement, RecognisedPattern, is_gil, recognise};
 use super::pools;
 use super::sources::ObjectSources;
 use crate::code::mappings::Mappings;
@@ -27,7 +27,7 @@ const LOCKED_WITH_WAITERS: u8 = 2;
 /// Classifies waits; a stack is recognised once.
 pub struct Classifier<'a> {
     sources: &'a ObjectSources<'a>,
-    patterns: FastMap<StackId, Option<Recognised>>,
+    patterns: FastMap<StackId, Option<RecognisedPattern>>,
 }
 
 impl<'a> Classifier<'a> {
@@ -37,9 +37,14 @@ impl<'a> Classifier<'a> {
     }
 
     /// The object of wait `number`.
-    pub fn target(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
-        if let Some(told) = wait.told {
-            return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
+    pub fn target(&mut self, number: WaitNumber, wait: &WaitKey) -> ObjectTarget {
+        if let Some(announced) = wait.announced {
+            return ObjectTarget {
+                identity: ObjectIdentity::Announced(announced),
+                address: 0,
+                certain: true,
+                has_owner: false,
+            };
         }
         match wait.sleep {
             Sleep::Fiber => self.fiber(wait),
@@ -51,40 +56,40 @@ impl<'a> Classifier<'a> {
     }
 
     /// What a runtime put a fiber aside for: memory where that is known, else the place.
-    fn fiber(&self, wait: &WaitKey) -> Target {
+    fn fiber(&self, wait: &WaitKey) -> ObjectTarget {
         let found = fiber_waits::recognise(self.sources.code.callers(self.stack(wait)));
         if wait.object != 0 && found.is_in_memory {
             let base = wait.object.saturating_sub(found.semaphore_at);
-            let identity = Identity::Memory(wait.image, base, found.kind);
-            return Target { identity, address: wait.object, certain: true, has_owner: false };
+            let identity = ObjectIdentity::Memory(wait.image, base, found.kind);
+            return ObjectTarget { identity, address: wait.object, certain: true, has_owner: false };
         }
-        Target::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
+        ObjectTarget::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
     }
 
-    fn stopped(&self, wait: &WaitKey) -> Target {
+    fn stopped(&self, wait: &WaitKey) -> ObjectTarget {
         let record = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::STOP);
         let name = record.map_or_else(|| "Stopped by a signal or a debugger".into(), names::stop);
-        Target::named(ObjectType::Signal, name)
+        ObjectTarget::named(ObjectType::Signal, name)
     }
 
-    fn interruptible(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
+    fn interruptible(&mut self, number: WaitNumber, wait: &WaitKey) -> ObjectTarget {
         let callers = || self.sources.code.callers(self.stack(wait));
         let is_java = wait.hint == WaitTarget::JavaLock;
         let lock = is_java.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten();
         if let Some(lock) = lock.filter(|_| is_for_java_lock(callers())) {
-            return Target::described(wait.object, lock.kind);
+            return ObjectTarget::described(wait.object, lock.kind);
         }
         if matches!(wait.kind(), CallKind::Poll | CallKind::Futex)
             && let Some((kind, name)) = own_lock(callers())
         {
-            return Target::named(kind, name);
+            return ObjectTarget::named(kind, name);
         }
         if is_java {
             return of_the_jvm(self.sources.site(wait));
         }
         if let WaitTarget::AnyOf(count) = wait.hint {
             let name = format!("Any of {count} futexes in {}", self.sources.site(wait));
-            return Target::named(ObjectType::Futex, name);
+            return ObjectTarget::named(ObjectType::Futex, name);
         }
         if wait.kind() == CallKind::Futex && wait.object != 0 {
             return self.futex(number, wait);
@@ -96,16 +101,17 @@ impl<'a> Classifier<'a> {
     }
 
     /// A wait of which only the call is known. A path that could not be read was of some file.
-    fn unknown(&self, wait: &WaitKey) -> Target {
+    fn unknown(&self, wait: &WaitKey) -> ObjectTarget {
         if Syscall::has_path(wait.syscall) {
-            return Target::named(ObjectType::Stream, format!("File in {}", self.sources.site(wait)));
+            return ObjectTarget::named(ObjectType::Stream, format!("File in {}", self.sources.site(wait)));
         }
-        Target::named(ObjectType::Unknown, Syscall::name_of(wait.syscall))
+        ObjectTarget::named(ObjectType::Unknown, Syscall::name_of(wait.syscall))
     }
 
     /// What the system call alone tells.
-    fn by_call(&self, wait: &WaitKey) -> Option<Target> {
-        let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
+    fn by_call(&self, wait: &WaitKey) -> Option<ObjectTarget> {
+        let at_site =
+            |kind, what: &str| Some(ObjectTarget::named(kind, format!("{what} in {}", self.sources.site(wait))));
         match wait.kind() {
             CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
             CallKind::Poll if wait.hint == WaitTarget::Files => at_site(ObjectType::Event, "Poll"),
@@ -120,7 +126,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn uninterruptible(&mut self, wait: &WaitKey) -> Target {
+    fn uninterruptible(&mut self, wait: &WaitKey) -> ObjectTarget {
         match wait.kind() {
             CallKind::FileSync => return self.device(wait),
             CallKind::Spawn if self.sources.code.kernel(self.stack(wait)).next().is_none() => {
@@ -139,22 +145,24 @@ impl<'a> Classifier<'a> {
         }
         let functions = self.sources.code.kernel(self.stack(wait));
         let place = kernel::place(functions).map_or_else(|| Syscall::name_of(wait.syscall), str::to_owned);
-        Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
+        ObjectTarget::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
     }
 
-    fn in_kernel(&self, wait: &WaitKey) -> Option<Target> {
+    fn in_kernel(&self, wait: &WaitKey) -> Option<ObjectTarget> {
         let functions: Vec<&str> = self.sources.code.kernel(self.stack(wait)).collect();
         Some(match kernel::explain(functions.into_iter())? {
             KernelWait::PageFault => self.page_fault(wait),
             KernelWait::BlockIo => self.device(wait),
-            KernelWait::Lock(MMAP_LOCK) => Target::named(ObjectType::KernelLock, MMAP_LOCK),
-            KernelWait::Lock(function) => Target::named(ObjectType::KernelLock, format!("Kernel lock in {function}")),
+            KernelWait::Lock(MMAP_LOCK) => ObjectTarget::named(ObjectType::KernelLock, MMAP_LOCK),
+            KernelWait::Lock(function) => {
+                ObjectTarget::named(ObjectType::KernelLock, format!("Kernel lock in {function}"))
+            }
             KernelWait::Child => self.children(wait),
         })
     }
 
     /// A wait for a device: for the file's pages where the call names a file.
-    fn device(&self, wait: &WaitKey) -> Target {
+    fn device(&self, wait: &WaitKey) -> ObjectTarget {
         let fault = wait.syscall < 0 || {
             let mut functions = self.sources.code.kernel(self.stack(wait));
             functions.any(|function| function.contains("page_fault") || function == "handle_mm_fault")
@@ -163,8 +171,8 @@ impl<'a> Classifier<'a> {
             return self.page_fault(wait);
         }
         match self.is_on_file(wait) {
-            true => Target::described(wait.object, ObjectType::BlockIo),
-            false => Target::named(ObjectType::BlockIo, "Block I/O"),
+            true => ObjectTarget::described(wait.object, ObjectType::BlockIo),
+            false => ObjectTarget::named(ObjectType::BlockIo, "Block I/O"),
         }
     }
 
@@ -175,54 +183,54 @@ impl<'a> Classifier<'a> {
     }
 
     /// A page of a mapped file, or of the program's own memory, by why that takes time. In a system call the object is the call's.
-    fn page_fault(&self, wait: &WaitKey) -> Target {
+    fn page_fault(&self, wait: &WaitKey) -> ObjectTarget {
         if wait.syscall < 0 && self.is_on_file(wait) {
-            return Target::described(wait.object, ObjectType::PageFault);
+            return ObjectTarget::described(wait.object, ObjectType::PageFault);
         }
         let memory = kernel::awaited_memory(self.sources.code.kernel(self.stack(wait)));
-        Target::named(ObjectType::PageFault, memory.unwrap_or("Page fault"))
+        ObjectTarget::named(ObjectType::PageFault, memory.unwrap_or("Page fault"))
     }
 
-    fn described(&self, wait: &WaitKey) -> Option<Target> {
+    fn described(&self, wait: &WaitKey) -> Option<ObjectTarget> {
         let known = wait.kind() != CallKind::Futex && wait.object != 0;
         let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
         let record = self.sources.meta.object(wait.object, u64::MAX)?;
         let set = record.kind == object_kind::POLL_SET;
         if record.kind == object_kind::PATH && kernel::opens_fifo(self.sources.code.kernel(self.stack(wait))) {
-            return Some(Target::named(described.kind, format!("FIFO {}", names::given_path(record))));
+            return Some(ObjectTarget::named(described.kind, format!("FIFO {}", names::given_path(record))));
         }
         if set && !described.anonymous {
             // The set of one call is made anew each time, and its members come and go.
-            return Some(Target::named(described.kind, described.name));
+            return Some(ObjectTarget::named(described.kind, described.name));
         }
         let locked = wait.kind() == CallKind::FileLock;
-        Some(Target::described(wait.object, if locked { ObjectType::FileLock } else { described.kind }))
+        Some(ObjectTarget::described(wait.object, if locked { ObjectType::FileLock } else { described.kind }))
     }
 
-    fn child(&self, wait: &WaitKey) -> Target {
+    fn child(&self, wait: &WaitKey) -> ObjectTarget {
         match wait.hint {
             WaitTarget::Process(process) => {
-                let name = self.sources.lives.process_name(process);
-                Target::named(ObjectType::ChildProcess, format!("Child process {name}"))
+                let name = self.sources.thread_table.process_name(process);
+                ObjectTarget::named(ObjectType::ChildProcess, format!("Child process {name}"))
             }
             _ => self.children(wait),
         }
     }
 
-    fn children(&self, wait: &WaitKey) -> Target {
-        let image = self.sources.lives.images.get(wait.image as usize);
-        let name = image.map_or("?", |image| self.sources.lives.process_name(image.process));
-        Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
+    fn children(&self, wait: &WaitKey) -> ObjectTarget {
+        let image = self.sources.thread_table.images.get(wait.image as usize);
+        let name = image.map_or("?", |image| self.sources.thread_table.process_name(image.process));
+        ObjectTarget::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
     }
 
-    fn futex(&mut self, number: WaitNumber, wait: &WaitKey) -> Target {
+    fn futex(&mut self, number: WaitNumber, wait: &WaitKey) -> ObjectTarget {
         let command = u32::from(wait.operation) & FUTEX_COMMANDS;
         let stack = self.stack(wait);
         let code = self.sources.code;
         let pattern = *self.patterns.entry(stack).or_insert_with(|| recognise(code.callers(stack)));
         let (kind, refine) = match (command, pattern) {
-            (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, Refine::Same),
-            (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, Refine::Same),
+            (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, PatternRefinement::Same),
+            (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, PatternRefinement::Same),
             // Debian strips libgomp, whose locks expect -1 and whose barriers count rounds (config/linux/mutex.c, bar.c).
             (_, Some(pattern))
                 if pattern.kind == ObjectType::OpenMpBarrier && wait.hint == WaitTarget::Value(ALL_ONES) =>
@@ -233,7 +241,7 @@ impl<'a> Classifier<'a> {
                 (ObjectType::Futex, pattern.refine)
             }
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
-            (_, None) => (self.guess(wait), Refine::Same),
+            (_, None) => (self.guess(wait), PatternRefinement::Same),
         };
         let inherits_priority = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2 | FUTEX_WAIT_REQUEUE_PI);
         let locks_pi = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
@@ -242,42 +250,47 @@ impl<'a> Classifier<'a> {
         if matches!(kind, ObjectType::ConditionVariable | ObjectType::Semaphore | ObjectType::Futex)
             && let Some(function) = pools::taken_from(code.functions(stack))
         {
-            return Target::named(ObjectType::Semaphore, format!("Connection pool in {function}"));
+            return ObjectTarget::named(ObjectType::Semaphore, format!("Connection pool in {function}"));
         }
         if let (ObjectType::ThreadJoin, WaitTarget::Thread(thread)) = (kind, wait.hint) {
-            return Target {
-                identity: Identity::Thread(thread),
+            return ObjectTarget {
+                identity: ObjectIdentity::Thread(thread),
                 address: wait.object,
                 certain: true,
                 has_owner: false,
             };
         }
         match (kind, refine) {
-            (ObjectType::ThreadJoin, Refine::Place) => {
-                return Target {
-                    identity: Identity::Ender(number),
+            (ObjectType::ThreadJoin, PatternRefinement::Place) => {
+                return ObjectTarget {
+                    identity: ObjectIdentity::Ender(number),
                     address: wait.object,
                     certain: true,
                     has_owner: false,
                 };
             }
-            (_, Refine::Place) => {
-                return Target::named(kind, format!("{} in {}", kind.title(), self.sources.site(wait)));
+            (_, PatternRefinement::Place) => {
+                return ObjectTarget::named(kind, format!("{} in {}", kind.title(), self.sources.site(wait)));
             }
             _ => {}
         }
         let shared = u32::from(wait.operation) & FUTEX_PRIVATE == 0;
-        let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
+        let image = if shared { Mappings::fork_root(self.sources.thread_table, wait.image) } else { wait.image };
         let symbol = self.sources.symbols.get(&(wait.image, wait.object));
         let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
         if wait.hint == WaitTarget::Gil || kind == ObjectType::Gil || gil() {
-            return Target { identity: Identity::Gil(image), address: wait.object, certain: true, has_owner: false };
+            return ObjectTarget {
+                identity: ObjectIdentity::Gil(image),
+                address: wait.object,
+                certain: true,
+                has_owner: false,
+            };
         }
         let mut base = refine.base(wait.object);
         if let Some(symbol) = symbol {
             base = base.max(wait.object.saturating_sub(symbol.offset));
         }
-        Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain, has_owner }
+        ObjectTarget { identity: ObjectIdentity::Memory(image, base, kind), address: wait.object, certain, has_owner }
     }
 
     /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition

@@ -7,7 +7,7 @@ use crate::replay::threads::ImageId;
 
 /// What decides whether two waits are on the same object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Identity {
+pub enum ObjectIdentity {
     /// Memory of a program: the object's address.
     Memory(ImageId, u64, ObjectType),
     /// What an object record describes.
@@ -21,29 +21,29 @@ pub enum Identity {
     /// Every object of this type and name.
     Named(ObjectType, String),
     /// What the program says that it waits for.
-    Told(SyncNumber),
+    Announced(SyncNumber),
 }
 
 /// A wait's object before it has a row.
-pub struct Target {
+pub struct ObjectTarget {
     /// The object.
-    pub identity: Identity,
+    pub identity: ObjectIdentity,
     /// The word of memory that was waited on, 0 for none.
     pub address: u64,
     /// Whether something named the type, or it was guessed at most.
     pub certain: bool,
-    /// Whether it is a lock whose memory names its owner: then [`Wait::owned`](crate::replay::waits::Wait::owned) may be believed.
+    /// Whether it is a lock of a C library whose word names its owner.
     pub has_owner: bool,
 }
 
-impl Target {
+impl ObjectTarget {
     /// The object that the record of `key` describes.
     pub fn described(key: u64, kind: ObjectType) -> Self {
-        Self { identity: Identity::Described(key, kind), address: 0, certain: true, has_owner: false }
+        Self { identity: ObjectIdentity::Described(key, kind), address: 0, certain: true, has_owner: false }
     }
 
     /// All objects of this type and name.
     pub fn named(kind: ObjectType, name: impl Into<String>) -> Self {
-        Self { identity: Identity::Named(kind, name.into()), address: 0, certain: true, has_owner: false }
+        Self { identity: ObjectIdentity::Named(kind, name.into()), address: 0, certain: true, has_owner: false }
     }
 }

@@ -6,7 +6,7 @@
 
 use dwell_model::{CallKind, ObjectType};
 
-use super::identity::{Identity, Target};
+use super::identity::{ObjectIdentity, ObjectTarget};
 use super::patterns::Caller;
 use crate::hash::FastMap;
 use crate::replay::numbers::StackNumber;
@@ -48,19 +48,19 @@ pub fn is_for_java_lock<'a>(callers: impl Iterator<Item = Caller<'a>>) -> bool {
 }
 
 /// A wait whose memory tells a lock that it is not for.
-pub fn of_the_jvm(site: &str) -> Target {
-    Target::named(ObjectType::JvmMonitor, format!("JVM's own lock in {site}"))
+pub fn of_the_jvm(site: &str) -> ObjectTarget {
+    ObjectTarget::named(ObjectType::JvmMonitor, format!("JVM's own lock in {site}"))
 }
 
-/// Whether the wait is for the Java lock that its memory told.
-pub fn is_told(wait: &WaitKey, target: &Target) -> bool {
-    wait.hint == WaitTarget::JavaLock && matches!(target.identity, Identity::Described(..))
+/// Whether the wait is for the Java lock that its record describes.
+pub fn is_described(wait: &WaitKey, target: &ObjectTarget) -> bool {
+    wait.hint == WaitTarget::JavaLock && matches!(target.identity, ObjectIdentity::Described(..))
 }
 
 /// A thread that began to wait before it was known as one of a JVM waits for what all others at its place wait for, if that is one lock.
-pub fn adopt_java_locks(targets: &mut [Target], waits: &[WaitKey]) {
-    let mut at: FastMap<(ImageId, StackNumber), Option<Identity>> = FastMap::default();
-    for (wait, target) in waits.iter().zip(targets.iter()).filter(|(wait, target)| is_told(wait, target)) {
+pub fn adopt_java_locks(targets: &mut [ObjectTarget], waits: &[WaitKey]) {
+    let mut at: FastMap<(ImageId, StackNumber), Option<ObjectIdentity>> = FastMap::default();
+    for (wait, target) in waits.iter().zip(targets.iter()).filter(|(wait, target)| is_described(wait, target)) {
         let identity = Some(target.identity.clone());
         let known = at.entry((wait.image, wait.stack)).or_insert_with(|| identity.clone());
         if *known != identity {
@@ -68,8 +68,9 @@ pub fn adopt_java_locks(targets: &mut [Target], waits: &[WaitKey]) {
         }
     }
     for (wait, target) in waits.iter().zip(targets.iter_mut()) {
-        let is_untold = wait.kind() == CallKind::Futex && wait.hint != WaitTarget::JavaLock && wait.told.is_none();
-        if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)).filter(|_| is_untold) {
+        let is_undescribed =
+            wait.kind() == CallKind::Futex && wait.hint != WaitTarget::JavaLock && wait.announced.is_none();
+        if let Some(Some(identity)) = at.get(&(wait.image, wait.stack)).filter(|_| is_undescribed) {
             target.identity.clone_from(identity);
         }
     }

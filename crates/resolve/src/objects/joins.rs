@@ -33,13 +33,13 @@ pub fn functions<'a>(joined: &HashSet<ThreadId>, sources: &ObjectSources<'a>) ->
     if joined.is_empty() {
         return functions;
     }
-    let mut told: FastMap<StackNumber, Option<&str>> = FastMap::default();
+    let mut function_of: FastMap<StackNumber, Option<&str>> = FastMap::default();
     for (&thread, &stack) in sources.off_cpu.thread.iter().zip(&sources.off_cpu.stack) {
         if !stack.is_some() || !joined.contains(&thread) || functions.contains_key(&thread) {
             continue;
         }
         let resolved = || sources.code.thread_function(sources.stacks.get(stack));
-        if let Some(function) = *told.entry(stack).or_insert_with(resolved) {
+        if let Some(function) = *function_of.entry(stack).or_insert_with(resolved) {
             functions.insert(thread, function);
         }
     }

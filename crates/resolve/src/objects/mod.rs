@@ -5,7 +5,6 @@
 mod callers;
 mod classify;
 mod fiber_waits;
-mod futile_wakeups;
 mod identity;
 mod java_locks;
 mod joins;
@@ -15,11 +14,12 @@ mod own_locks;
 mod patterns;
 mod pools;
 mod rows;
+mod same_call;
 mod sources;
 mod table;
 
 pub use callers::StackFrames;
-pub use futile_wakeups::futile_wakeups;
 pub use names::{path as file_path, socket_address};
+pub use same_call::in_same_call;
 pub use sources::ObjectSources;
-pub use table::{Resolved, data_addresses, resolve};
+pub use table::{ResolvedObjects, data_addresses, resolve};

@@ -9,7 +9,7 @@ use dwell_model::ObjectType;
 
 /// How the address of the futex leads to the object's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refine {
+pub enum PatternRefinement {
     /// It is the object's.
     Same,
     /// glibc's condition variable sleeps on one of two words, 40 and 44 bytes inside.
@@ -22,7 +22,7 @@ pub enum Refine {
     Place,
 }
 
-impl Refine {
+impl PatternRefinement {
     /// The object's address.
     pub fn base(self, address: u64) -> u64 {
         let down = match self {
@@ -53,7 +53,7 @@ struct Pattern {
     /// The type of the object.
     kind: ObjectType,
     /// How to find its address.
-    refine: Refine,
+    refine: PatternRefinement,
 }
 
 macro_rules! patterns {
@@ -63,7 +63,7 @@ macro_rules! patterns {
             module: $module,
             functions: &[$($function,)*],
             kind: ObjectType::$kind,
-            refine: Refine::$refine,
+            refine: PatternRefinement::$refine,
         },)*]
     };
 }
@@ -311,18 +311,18 @@ fn name_matches(name: &str, function: &str) -> bool {
 
 /// What a wait is on, as the frames tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recognised {
+pub struct RecognisedPattern {
     /// The type of the object.
     pub kind: ObjectType,
     /// How to find its address.
-    pub refine: Refine,
+    pub refine: PatternRefinement,
     /// Whether the futex is one of a C library's lock that knows its owner.
     pub has_owner: bool,
 }
 
 /// What the frames of a wait, leaf first, say of its object. The innermost function knows its memory, the most telling
 /// one what it is for: the GIL is made of a condition variable.
-pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recognised> {
+pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<RecognisedPattern> {
     let mut best: Option<&Pattern> = None;
     let mut innermost: Option<&Pattern> = None;
     for caller in callers {
@@ -337,9 +337,9 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
     }
     let best = best?;
     let innermost = innermost?;
-    let refine = if best.refine == Refine::Place { Refine::Place } else { innermost.refine };
+    let refine = if best.refine == PatternRefinement::Place { PatternRefinement::Place } else { innermost.refine };
     let has_owner = innermost.rank == C_LIBRARY && matches!(innermost.kind, ObjectType::Mutex | ObjectType::RwLock);
-    Some(Recognised { kind: best.kind, refine, has_owner })
+    Some(RecognisedPattern { kind: best.kind, refine, has_owner })
 }
 
 /// Whether a frame belongs to a runtime rather than to the program.

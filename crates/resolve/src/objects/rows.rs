@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
 use dwell_store::tables::{ObjectRow, Objects};
 
-use super::identity::{Identity, Target};
+use super::identity::{ObjectIdentity, ObjectTarget};
 use super::names::{self, Described};
 use super::sources::ObjectSources;
 use crate::code::function::DataSymbol;
@@ -15,20 +15,20 @@ use crate::replay::threads::ImageId;
 use crate::replay::waits::WaitKey;
 
 /// Names objects, and numbers those of one name.
-pub struct Namer<'a> {
+pub struct ObjectNamer<'a> {
     sources: &'a ObjectSources<'a>,
     /// The function that each thread runs that another one waited for.
     joined: FastMap<ThreadId, &'a str>,
     /// The table so far.
     pub objects: Objects,
-    numbers: HashMap<Identity, ObjectId>,
+    numbers: HashMap<ObjectIdentity, ObjectId>,
     /// How many objects have each name; names by symbol are told apart within a process only.
     taken: HashMap<(ProcessId, String), u32>,
     /// The objects that stand for all of a process with their class and name.
     alike: HashMap<(ProcessId, String, String), ObjectId>,
 }
 
-impl<'a> Namer<'a> {
+impl<'a> ObjectNamer<'a> {
     /// `joined` is the function that each thread runs whose end others waited for.
     pub fn new(sources: &'a ObjectSources<'a>, joined: FastMap<ThreadId, &'a str>) -> Self {
         let (objects, numbers) = (Objects::default(), HashMap::new());
@@ -36,33 +36,33 @@ impl<'a> Namer<'a> {
     }
 
     /// The object of a wait whose first one was at `time_ns`.
-    pub fn object(&mut self, target: &Target, wait: &WaitKey, time_ns: u64) -> ObjectId {
+    pub fn object(&mut self, target: &ObjectTarget, wait: &WaitKey, time_ns: u64) -> ObjectId {
         if let Some(&object) = self.numbers.get(&target.identity) {
             return object;
         }
         let first_stack = self.sources.stack(wait);
         let row = match &target.identity {
-            Identity::Memory(image, base, kind) => {
+            ObjectIdentity::Memory(image, base, kind) => {
                 let (name, process) = self.memory(target, (*image, *base, *kind), wait.image, first_stack);
                 let scope = if name.1 { process } else { ProcessId::NONE };
                 let created_stack = self.sources.created(wait.image, *base, time_ns);
                 let row = self.row(*kind, name.0, scope, first_stack);
                 ObjectRow { process, address: *base, created_stack, ..row }
             }
-            Identity::Described(key, kind) => self.described(*key, *kind, time_ns, first_stack),
-            Identity::Gil(image) => {
+            ObjectIdentity::Described(key, kind) => self.described(*key, *kind, time_ns, first_stack),
+            ObjectIdentity::Gil(image) => {
                 let process = self.process(*image);
                 let row = self.row(ObjectType::Gil, ObjectType::Gil.title().into(), process, first_stack);
                 ObjectRow { process, address: target.address, ..row }
             }
-            Identity::Thread(thread) => {
+            ObjectIdentity::Thread(thread) => {
                 let name = self.thread_name(*thread);
                 self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
             }
             // Each has become a thread or a name: find_enders.
-            Identity::Ender(_) => self.row(ObjectType::ThreadJoin, String::new(), ProcessId::NONE, first_stack),
-            Identity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
-            Identity::Told(id) => return self.told(*id, first_stack),
+            ObjectIdentity::Ender(_) => self.row(ObjectType::ThreadJoin, String::new(), ProcessId::NONE, first_stack),
+            ObjectIdentity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
+            ObjectIdentity::Announced(id) => return self.announced_row(*id, first_stack),
         };
         let object = ObjectId::new(self.objects.push(row));
         self.numbers.insert(target.identity.clone(), object);
@@ -70,20 +70,20 @@ impl<'a> Namer<'a> {
     }
 
     /// The object that a program told of and waited for, `NONE` when it never did.
-    pub fn told_object(&mut self, id: SyncNumber) -> ObjectId {
-        if let Some(&object) = self.numbers.get(&Identity::Told(id)) {
+    pub fn announced_object(&mut self, id: SyncNumber) -> ObjectId {
+        if let Some(&object) = self.numbers.get(&ObjectIdentity::Announced(id)) {
             return object;
         }
-        if self.sources.told_object(id).is_none_or(|object| object.image.is_none()) {
+        if self.sources.announced_object(id).is_none_or(|object| object.image.is_none()) {
             return ObjectId::NONE;
         }
-        self.told(id, StackId::NONE)
+        self.announced_row(id, StackId::NONE)
     }
 
     /// The object's name is the program's own; else the data symbol's; else its type and where a thread first waited for it.
     /// OpenMP's barriers move about in memory: those of one place are one object. So are nameless objects of unknown places.
-    fn told(&mut self, id: SyncNumber, first_stack: StackId) -> ObjectId {
-        let Some(object) = self.sources.told_object(id) else { return ObjectId::NONE };
+    fn announced_row(&mut self, id: SyncNumber, first_stack: StackId) -> ObjectId {
+        let Some(object) = self.sources.announced_object(id) else { return ObjectId::NONE };
         let image = object.image.unwrap_or(ImageId::MAX);
         let process = self.process(image);
         let class = self.sources.texts.show(object.class, "type");
@@ -106,7 +106,7 @@ impl<'a> Namer<'a> {
         if alike {
             self.alike.insert(same, number);
         }
-        self.numbers.insert(Identity::Told(id), number);
+        self.numbers.insert(ObjectIdentity::Announced(id), number);
         number
     }
 
@@ -126,7 +126,7 @@ impl<'a> Namer<'a> {
     /// The name of an object in memory, whether a symbol gave it, and the process.
     fn memory(
         &self,
-        target: &Target,
+        target: &ObjectTarget,
         object: (ImageId, u64, ObjectType),
         waiting: ImageId,
         first_stack: StackId,
@@ -141,7 +141,7 @@ impl<'a> Namer<'a> {
     }
 
     fn process(&self, image: ImageId) -> ProcessId {
-        self.sources.lives.images.get(image as usize).map_or(ProcessId::NONE, |image| image.process)
+        self.sources.thread_table.images.get(image as usize).map_or(ProcessId::NONE, |image| image.process)
     }
 
     fn hashed(&self, title: &str, kind: ObjectType, stack: StackId) -> String {
@@ -157,7 +157,7 @@ impl<'a> Namer<'a> {
     }
 
     fn thread_name(&self, thread: ThreadId) -> String {
-        let name = self.sources.lives.life(thread).map_or("", |life| life.name.as_str());
+        let name = self.sources.thread_table.life(thread).map_or("", |life| life.name.as_str());
         let function = self.joined.get(&thread);
         function.map_or_else(|| format!("Thread {name}"), |function| format!("Thread {name} ({function})"))
     }

@@ -9,7 +9,7 @@ use crate::hash::FastMap;
 use crate::input::meta::Meta;
 use crate::input::texts::Texts;
 use crate::replay::annotations::SyncObject;
-use crate::replay::creations::Creations;
+use crate::replay::creations::LockCreations;
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::rows::RawOffCpu;
 use crate::replay::threads::{ImageId, ThreadTable};
@@ -25,7 +25,7 @@ pub struct ObjectSources<'a> {
     /// Object records.
     pub meta: &'a Meta,
     /// Threads, processes and images.
-    pub lives: &'a ThreadTable,
+    pub thread_table: &'a ThreadTable,
     /// Data symbols over the addresses that were waited on.
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
     /// The intervals.
@@ -33,11 +33,11 @@ pub struct ObjectSources<'a> {
     /// Those of fibers.
     pub fibers: &'a RawOffCpu,
     /// Objects that programs told of.
-    pub told: &'a [SyncObject],
+    pub announced: &'a [SyncObject],
     /// Their names.
     pub texts: &'a Texts,
     /// Where locks were initialised.
-    pub creations: &'a Creations,
+    pub creations: &'a LockCreations,
 }
 
 impl<'a> ObjectSources<'a> {
@@ -49,13 +49,13 @@ impl<'a> ObjectSources<'a> {
     /// Where the object at `address` of a program was initialised last before `time_ns`; of a forked program also before that.
     pub fn created(&self, image: ImageId, address: u64, time_ns: u64) -> StackId {
         let in_image = |image| self.creations.before(image, address, time_ns);
-        let stack = in_image(image).or_else(|| in_image(Mappings::fork_root(self.lives, image)));
+        let stack = in_image(image).or_else(|| in_image(Mappings::fork_root(self.thread_table, image)));
         stack.map_or(StackId::NONE, |stack| self.stacks.get(stack))
     }
 
     /// What a program told of an object.
-    pub fn told_object(&self, number: SyncNumber) -> Option<&'a SyncObject> {
-        self.told.get(number.get()?)
+    pub fn announced_object(&self, number: SyncNumber) -> Option<&'a SyncObject> {
+        self.announced.get(number.get()?)
     }
 
     /// The function of the program's own code that waits.

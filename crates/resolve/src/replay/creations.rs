@@ -8,11 +8,11 @@ use super::threads::ImageId;
 
 /// Where the objects of each program's memory were initialised, by address, in the order of time.
 #[derive(Default)]
-pub struct Creations {
+pub struct LockCreations {
     at: BTreeMap<(ImageId, u64), Vec<(u64, StackNumber)>>,
 }
 
-impl Creations {
+impl LockCreations {
     /// The object at `address` was initialised at `time_ns`. Times do not run back.
     pub fn add(&mut self, image: ImageId, address: u64, (time_ns, stack): (u64, StackNumber)) {
         self.at.entry((image, address)).or_default().push((time_ns, stack));

@@ -25,7 +25,7 @@ pub fn by_fiber<'r>(records: &'r [FiberRecord], replay: &Replay) -> Vec<FiberHis
     let mut seen: Vec<FiberHistory<'_>> = Vec::new();
     let mut number_of: FastMap<FiberKey, usize> = FastMap::default();
     let key = |tgid: u32, time_ns: u64, fiber: u64| {
-        (replay.lives.image_at(tgid, replay.relative(time_ns)).unwrap_or(ImageId::MAX), fiber)
+        (replay.thread_table.image_at(tgid, replay.relative(time_ns)).unwrap_or(ImageId::MAX), fiber)
     };
     let mut entry = |seen: &mut Vec<FiberHistory<'r>>, key: FiberKey, new: FiberNewRecord| {
         *number_of.entry(key).or_insert_with(|| {
@@ -50,7 +50,8 @@ pub fn by_fiber<'r>(records: &'r [FiberRecord], replay: &Replay) -> Vec<FiberHis
         }
     }
     // Of a process that no record tells of nothing can be shown.
-    let is_known = |image: ImageId| replay.lives.images.get(image as usize).is_some_and(|it| it.process.is_some());
+    let is_known =
+        |image: ImageId| replay.thread_table.images.get(image as usize).is_some_and(|it| it.process.is_some());
     seen.retain(|seen| is_known(seen.key.0));
     seen.iter_mut().for_each(|seen| put_in_order(&mut seen.states));
     seen

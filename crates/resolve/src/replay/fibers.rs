@@ -49,7 +49,7 @@ pub struct RawFiber {
     pub exited: bool,
 }
 
-/// All fibers. The `thread` of a row is the fiber's number in `fibers`, and so is its `waker` and its `holder`.
+/// All fibers. The `thread` of a row is the fiber's number in `fibers`, and so is its `waker` and its `owner`.
 #[derive(Default)]
 pub struct RawFibers {
     /// Every one.
@@ -138,11 +138,11 @@ impl Maker<'_> {
         let image = seen.key.0;
         let parent = Some(self.fiber_of(image, new.parent)).filter(|&parent| parent != fiber).unwrap_or(ThreadId::NONE);
         let seen_ns = self.replay.relative(new.h.time_ns);
-        let program = self.replay.lives.images.get(image as usize);
+        let program = self.replay.thread_table.images.get(image as usize);
         let was_there = new.flags & FIBER_FLAG_SEEDED != 0;
         let start_ns = program.filter(|_| was_there).map_or(seen_ns, |program| program.start_ns.min(seen_ns));
         let ended = seen.states.last().filter(|state| state.state == fiber_state::ENDED);
-        let last_ns = self.replay.lives.image_end(image, self.threads.end_ns);
+        let last_ns = self.replay.thread_table.image_end(image, self.threads.end_ns);
         let end_ns = ended.map_or(last_ns, |state| self.replay.relative(state.h.time_ns)).max(start_ns);
         let process = program.map_or(ProcessId::NONE, |program| program.process);
         let entry = self.replay.user_stack(new.entry_stack);
@@ -198,8 +198,8 @@ impl Maker<'_> {
             sleep: Sleep::Fiber,
             hint: WaitTarget::None,
             object: stay.record.object,
-            told: None,
-            owned: false,
+            announced: None,
+            owner_source: None,
             lacks_memory: false,
         };
         let wait = self.replay.intern_wait(wait, stay.record.h.time_ns);
@@ -397,13 +397,13 @@ impl Maker<'_> {
     }
 
     fn thread_of(&self, stay: &Stay<'_>) -> ThreadId {
-        let lives = &self.replay.lives;
+        let thread_table = &self.replay.thread_table;
         let tid = match stay.record.state {
             fiber_state::ON_THREAD => Some(stay.record.h.tid),
-            _ => lives.outer_id(stay.record.tgid, stay.record.h.tid),
+            _ => thread_table.outer_id(stay.record.tgid, stay.record.h.tid),
         };
         let tid = tid.filter(|_| stay.record.h.tid != 0);
-        tid.and_then(|tid| lives.find_at(tid, stay.from)).unwrap_or(ThreadId::NONE)
+        tid.and_then(|tid| thread_table.find_at(tid, stay.from)).unwrap_or(ThreadId::NONE)
     }
 }
 
@@ -422,7 +422,7 @@ fn off_row(fiber: ThreadId, start_ns: u64, reason: Reason, stack: StackNumber) -
         waker: ThreadId::NONE,
         waker_kind: WakerKind::Unknown.code(),
         waker_stack: StackNumber::NONE,
-        holder: ThreadId::NONE,
+        owner: ThreadId::NONE,
         same_call: false,
     }
 }

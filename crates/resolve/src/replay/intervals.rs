@@ -12,9 +12,10 @@ use dwell_model::{Outcome, Reason, ThreadId, WakerKind};
 use dwell_store::Table;
 use dwell_store::tables::{PauseRow, Pauses};
 
+use crate::replay::lock_owner::LockOwner;
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::rows::{RawOffCpu, RawOffCpuRow};
-use crate::replay::samples::Weights;
+use crate::replay::samples::SampleWeights;
 
 /// A wake-up this much before the switch-out that it ends is the same event seen from two CPUs; an older one belongs
 /// to another wait.
@@ -23,7 +24,7 @@ const NO_CPU: u16 = u16::MAX;
 
 /// Why and where a thread leaves the CPU.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure {
+pub struct SwitchOut {
     /// Why.
     pub reason: Reason,
     /// System call, -1 = none.
@@ -32,15 +33,15 @@ pub struct Departure {
     pub wait: WaitNumber,
     /// Where.
     pub stack: StackNumber,
-    /// Who held the lock that it waits for, where the lock tells.
-    pub holder: ThreadId,
-    /// Whether it blocks in futex with the same stack and registers as the last time.
+    /// Who has the lock that it waits for, where that is known.
+    pub owner: Option<LockOwner>,
+    /// Whether its record says that it waits in the same call as the last time.
     pub same_call: bool,
 }
 
 /// How a thread comes back to a CPU.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct SwitchIn {
     /// The CPU.
     pub cpu: u16,
     /// When it was woken, ns since the collection's start; `None` when no wake-up was seen.
@@ -57,7 +58,7 @@ pub struct Arrival {
 
 /// Who made a thread, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Creator {
+pub struct ThreadCreator {
     /// The thread that did, when it is profiled.
     pub thread: ThreadId,
     /// Where.
@@ -66,9 +67,9 @@ pub struct Creator {
 
 /// How a thread's life begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum ThreadStart {
     /// It was just made and waits for a CPU.
-    Created(Creator),
+    Created(ThreadCreator),
     /// It was there already, in a state that a later record will tell.
     Unknown,
 }
@@ -90,31 +91,31 @@ struct Track {
     /// Latest time at which it was certainly running.
     ran_until: u64,
     cpu: u16,
-    /// Whether a record has told of it since the collection was last resumed.
-    told: bool,
+    /// Whether it has a record since the collection was last resumed.
+    has_record: bool,
 }
 
 /// The state machines and the rows that they make.
 #[derive(Default)]
-pub struct Intervals {
+pub struct OffCpuIntervals {
     rows: RawOffCpu,
     tracks: Vec<Track>,
     pauses: Pauses,
     paused_since: Option<u64>,
     /// Running time per sample.
-    pub weights: Weights,
+    pub weights: SampleWeights,
     /// Intervals whose bounds had to be guessed.
     pub repaired: u64,
 }
 
-impl Intervals {
+impl OffCpuIntervals {
     /// Whether the collection is paused.
     pub fn is_paused(&self) -> bool {
         self.paused_since.is_some()
     }
 
     /// Whether the thread's departure would make a row; of a SEEDED one only where its state is not known.
-    pub fn takes_departure(&self, thread: ThreadId, seeded: bool) -> bool {
+    pub fn takes_switch_out(&self, thread: ThreadId, seeded: bool) -> bool {
         match thread.get().and_then(|row| self.tracks.get(row)).map(|track| track.state) {
             Some(State::Unknown) => true,
             Some(State::Running | State::Off(_)) => !seeded,
@@ -151,21 +152,21 @@ impl Intervals {
     }
 
     /// The next thread begins.
-    pub fn begin(&mut self, thread: ThreadId, time_ns: u64, beginning: Beginning) {
+    pub fn begin(&mut self, thread: ThreadId, time_ns: u64, beginning: ThreadStart) {
         debug_assert_eq!(thread.get(), Some(self.tracks.len()));
-        let told = matches!(beginning, Beginning::Created(_));
-        let track = Track { state: State::Unknown, since: time_ns, ran_until: time_ns, cpu: NO_CPU, told };
+        let has_record = matches!(beginning, ThreadStart::Created(_));
+        let track = Track { state: State::Unknown, since: time_ns, ran_until: time_ns, cpu: NO_CPU, has_record };
         self.tracks.push(track);
         self.weights.begin();
         if self.is_paused() {
             self.set(thread, State::Paused, time_ns);
-        } else if let Beginning::Created(creator) = beginning {
-            let why = Departure {
+        } else if let ThreadStart::Created(creator) = beginning {
+            let why = SwitchOut {
                 reason: Reason::Starting,
                 syscall: -1,
                 wait: WaitNumber::NONE,
                 stack: StackNumber::NONE,
-                holder: ThreadId::NONE,
+                owner: None,
                 same_call: false,
             };
             let row = self.open(thread, time_ns, why);
@@ -178,9 +179,9 @@ impl Intervals {
     }
 
     /// The thread leaves the CPU.
-    pub fn switch_out(&mut self, thread: ThreadId, time_ns: u64, why: Departure, cpu: u16) {
+    pub fn switch_out(&mut self, thread: ThreadId, time_ns: u64, why: SwitchOut, cpu: u16) {
         let Some(track) = self.track(thread) else { return };
-        track.told = true;
+        track.has_record = true;
         match track.state {
             State::Running | State::Unknown => {
                 track.cpu = cpu;
@@ -193,9 +194,9 @@ impl Intervals {
     }
 
     /// The thread comes back to a CPU.
-    pub fn switch_in(&mut self, thread: ThreadId, time_ns: u64, how: Arrival) {
+    pub fn switch_in(&mut self, thread: ThreadId, time_ns: u64, how: SwitchIn) {
         let Some(track) = self.track(thread) else { return };
-        track.told = true;
+        track.has_record = true;
         let (since, ran_until) = (track.since, track.ran_until);
         match track.state {
             State::Off(row) => self.close(row, time_ns, how),
@@ -225,7 +226,7 @@ impl Intervals {
     /// A record says that the thread is on a CPU.
     pub fn see_running(&mut self, thread: ThreadId, time_ns: u64, cpu: u16) {
         let Some(track) = self.track(thread) else { return };
-        track.told = true;
+        track.has_record = true;
         match track.state {
             State::Unknown => {
                 track.state = State::Running;
@@ -251,9 +252,9 @@ impl Intervals {
     }
 
     /// A record says that the thread was off the CPU already when recording began or was resumed.
-    pub fn seen_off_cpu(&mut self, thread: ThreadId, why: Departure) {
+    pub fn seen_off_cpu(&mut self, thread: ThreadId, why: SwitchOut) {
         let Some(track) = self.track(thread) else { return };
-        track.told = true;
+        track.has_record = true;
         let since = track.since;
         if track.state == State::Unknown {
             self.open(thread, since, why);
@@ -293,7 +294,7 @@ impl Intervals {
         for row in 0..self.tracks.len() {
             if self.tracks[row].state == State::Paused {
                 self.set(ThreadId::new(row), State::Unknown, time_ns);
-                self.tracks[row].told = false;
+                self.tracks[row].has_record = false;
             }
         }
     }
@@ -312,7 +313,7 @@ impl Intervals {
 
     /// Threads without a record since the last pause: they ended in it.
     pub fn silent_since_pause(&self) -> Vec<ThreadId> {
-        let silent = |track: &Track| track.state == State::Unknown && !track.told && !self.pauses.is_empty();
+        let silent = |track: &Track| track.state == State::Unknown && !track.has_record && !self.pauses.is_empty();
         let rows = self.tracks.iter().enumerate();
         let after = self.resumed_ns();
         rows.filter(|(_, track)| silent(track) && track.since == after).map(|(row, _)| ThreadId::new(row)).collect()
@@ -352,11 +353,11 @@ impl Intervals {
 
     fn run(&mut self, thread: ThreadId, time_ns: u64, cpu: u16) {
         if let Some(track) = self.track(thread) {
-            *track = Track { state: State::Running, since: time_ns, ran_until: time_ns, cpu, told: true };
+            *track = Track { state: State::Running, since: time_ns, ran_until: time_ns, cpu, has_record: true };
         }
     }
 
-    fn open(&mut self, thread: ThreadId, start_ns: u64, why: Departure) -> usize {
+    fn open(&mut self, thread: ThreadId, start_ns: u64, why: SwitchOut) -> usize {
         let row = self.rows.push(RawOffCpuRow {
             thread,
             start_ns,
@@ -371,7 +372,7 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
-            holder: why.holder,
+            owner: why.owner.map_or(ThreadId::NONE, |owner| owner.thread),
             same_call: why.same_call,
         });
         self.set(thread, State::Off(row), start_ns);
@@ -379,7 +380,7 @@ impl Intervals {
     }
 
     /// Closes a row by the thread's return to a CPU.
-    fn close(&mut self, row: usize, time_ns: u64, how: Arrival) {
+    fn close(&mut self, row: usize, time_ns: u64, how: SwitchIn) {
         let start = self.rows.start_ns[row];
         self.rows.cpu[row] = how.cpu;
         if self.rows.reason[row] != Reason::Waiting.code() {
@@ -436,13 +437,13 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
-            holder: ThreadId::NONE,
+            owner: ThreadId::NONE,
             same_call: false,
         });
     }
 
     /// Adds the row of a thread that was off the CPU from before the trace began to tell of it.
-    fn add_first(&mut self, thread: ThreadId, span: Range<u64>, how: Arrival) {
+    fn add_first(&mut self, thread: ThreadId, span: Range<u64>, how: SwitchIn) {
         let rows = self.rows.len();
         self.add_doubtful(thread, span.start, span.end, how.cpu);
         if let (Some(wake), true) = (how.wake_ns, self.rows.len() > rows) {

@@ -7,6 +7,7 @@ pub mod creations;
 mod fiber_records;
 pub mod fibers;
 pub mod intervals;
+pub mod lock_owner;
 pub mod numbers;
 pub mod rows;
 pub mod samples;

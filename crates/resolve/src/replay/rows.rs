@@ -54,7 +54,7 @@ macro_rules! raw_tables {
 }
 
 raw_tables! {
-    /// Intervals off the CPU.
+    /// Intervals off the CPU. `owner` is the thread of a [`LockOwner`](super::lock_owner::LockOwner), whose source the wait's key has.
     RawOffCpu RawOffCpuRow {
         thread: ThreadId,
         start_ns: u64,
@@ -69,7 +69,7 @@ raw_tables! {
         waker: ThreadId,
         waker_kind: u8,
         waker_stack: StackNumber,
-        holder: ThreadId,
+        owner: ThreadId,
         same_call: bool,
     }
     /// Samples.

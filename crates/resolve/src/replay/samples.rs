@@ -28,13 +28,13 @@ struct Estimate {
 
 /// Running time on its way to samples.
 #[derive(Default)]
-pub struct Weights {
+pub struct SampleWeights {
     clocks: Vec<Clock>,
     samples: RawSamples,
     estimates: FastMap<(ThreadId, StackNumber), Estimate>,
 }
 
-impl Weights {
+impl SampleWeights {
     /// The next thread begins.
     pub fn begin(&mut self) {
         self.clocks.push(Clock::default());

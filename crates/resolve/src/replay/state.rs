@@ -14,9 +14,10 @@ use crate::input::annotation_event::{AnnotationEvent, AnnotationKind};
 use crate::input::event::Event;
 use crate::input::meta::Meta;
 use crate::interner::Interner;
-use crate::replay::annotations::{Annotations, CreatorStack, Who};
-use crate::replay::creations::Creations;
-use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
+use crate::replay::annotations::{Annotations, CreatorStack, EventContext};
+use crate::replay::creations::LockCreations;
+use crate::replay::intervals::{OffCpuIntervals, SwitchIn, SwitchOut, ThreadCreator, ThreadStart};
+use crate::replay::lock_owner::LockOwner;
 use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::threads::ThreadTable;
 use crate::replay::waits::{Sleep, StackKey, WaitKey, WaitTarget, expected};
@@ -34,19 +35,19 @@ pub struct Replay {
     /// Latest time seen, ns since the start.
     pub last_ns: u64,
     /// Who lives.
-    pub lives: ThreadTable,
+    pub thread_table: ThreadTable,
     /// Who runs.
-    pub intervals: Intervals,
+    pub intervals: OffCpuIntervals,
     /// Distinct raw stacks.
     pub stacks: Interner<StackKey>,
     /// Distinct waits.
     pub waits: Interner<WaitKey>,
     /// When each of them was first seen, CLOCK_MONOTONIC ns.
     pub first_waits: Vec<u64>,
-    /// What programs say of themselves.
-    pub told: Annotations,
+    /// What programs said of themselves.
+    pub annotations: Annotations,
     /// Where they initialised locks.
-    pub creations: Creations,
+    pub creations: LockCreations,
     /// Events replayed.
     pub events: u64,
 }
@@ -58,13 +59,13 @@ impl Replay {
             start_ns,
             end_ns: end_ns.max(start_ns),
             last_ns: 0,
-            lives: ThreadTable::default(),
-            intervals: Intervals::default(),
+            thread_table: ThreadTable::default(),
+            intervals: OffCpuIntervals::default(),
             stacks: Interner::default(),
             waits: Interner::default(),
             first_waits: Vec::new(),
-            told: Annotations::default(),
-            creations: Creations::default(),
+            annotations: Annotations::default(),
+            creations: LockCreations::default(),
             events: 0,
         }
     }
@@ -83,17 +84,17 @@ impl Replay {
             Event::Switch(record) => self.switch(record, now, meta),
             Event::Sample(record) => self.sample(record, now, meta),
             Event::New(record) => self.begin(record, now),
-            Event::Name(record) => self.lives.rename(record.h.tid, &record.comm),
+            Event::Name(record) => self.thread_table.rename(record.h.tid, &record.comm),
             Event::Exit(record) => self.exit(record, now),
-            Event::Io(record) => self.lives.read_and_wrote(record),
+            Event::Io(record) => self.thread_table.read_and_wrote(record),
             Event::Exec(record) => self.exec(record, now),
             Event::Pause(_) => self.intervals.pause(now),
             Event::Resume(_) => {
                 self.intervals.resume(now);
-                self.told.sync.resume_all();
+                self.annotations.sync.resume_all();
             }
-            Event::Annotation(said) => self.apply_annotation(said, now),
-            Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
+            Event::Annotation(annotation) => self.apply_annotation(annotation, now),
+            Event::Stitch(record) => self.annotations.stitches.ask(record.tgid, record.id, record.user_stack),
             Event::Creation(record) => self.create(record),
             Event::WokenFutex(record) => self.wake_by_futex(record),
         }
@@ -101,14 +102,14 @@ impl Replay {
 
     /// A thread initialises a lock.
     fn create(&mut self, record: &CreationRecord) {
-        let Some(thread) = self.lives.find(record.h.tid).filter(|_| record.user_stack != 0) else { return };
+        let Some(thread) = self.thread_table.find(record.h.tid).filter(|_| record.user_stack != 0) else { return };
         let stack = self.user_stack(record.user_stack);
-        self.creations.add(self.lives.image(thread), record.address, (record.h.time_ns, stack));
+        self.creations.add(self.thread_table.image(thread), record.address, (record.h.time_ns, stack));
     }
 
     /// What woke the thread is what it waited for.
     fn wake_by_futex(&mut self, record: &WokenFutexRecord) {
-        let Some(thread) = self.lives.find(record.h.tid) else { return };
+        let Some(thread) = self.thread_table.find(record.h.tid) else { return };
         let Some((_, Reason::Waiting, number)) = self.intervals.open_row(thread) else { return };
         let any = self.wait_of(number).filter(|wait| matches!(wait.hint, WaitTarget::AnyOf(_))).copied();
         if let Some(wait) = any {
@@ -119,89 +120,91 @@ impl Replay {
     }
 
     /// A program says something of itself. What it says within a pause is taken as of the pause's start.
-    fn apply_annotation(&mut self, said: &AnnotationEvent, now: u64) {
-        if self.told.define(said.source, &said.what) {
+    fn apply_annotation(&mut self, annotation: &AnnotationEvent, now: u64) {
+        if self.annotations.define(annotation.source, &annotation.what) {
             return;
         }
-        let Some((thread, life)) =
-            self.lives.speaker(said.tid, said.tgid).and_then(|thread| Some((thread, self.lives.life(thread)?)))
+        let Some((thread, life)) = self
+            .thread_table
+            .annotating_thread(annotation.tid, annotation.tgid)
+            .and_then(|thread| Some((thread, self.thread_table.life(thread)?)))
         else {
-            self.told.counted.strangers += 1;
+            self.annotations.counted.unknown_threads += 1;
             return;
         };
-        let image = self.lives.image(thread);
+        let image = self.thread_table.image(thread);
         let recorded = |time_ns| self.intervals.recorded(time_ns);
-        let who = Who {
+        let context = EventContext {
             thread,
             process: life.process,
-            tgid: said.tgid,
-            source: said.source,
+            tgid: annotation.tgid,
+            source: annotation.source,
             image,
-            image_ns: self.lives.images.get(image as usize).map_or(0, |image| image.start_ns),
+            image_ns: self.thread_table.images.get(image as usize).map_or(0, |image| image.start_ns),
             now_ns: recorded(now),
-            at_ns: recorded(self.relative(said.at_ns)),
+            at_ns: recorded(self.relative(annotation.at_ns)),
             was_there: life.was_there,
         };
-        match said.what {
-            AnnotationKind::ThreadName(name) => self.lives.set_told_name(thread, name),
-            AnnotationKind::ThreadIgnore => self.lives.ignore(thread),
+        match annotation.what {
+            AnnotationKind::ThreadName(name) => self.thread_table.set_announced_name(thread, name),
+            AnnotationKind::ThreadIgnore => self.thread_table.ignore(thread),
             AnnotationKind::Frame { domain, id, start_ns, end_ns } => {
-                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
-                self.told.frame(&begun, domain, id, recorded(self.relative(end_ns)));
+                let begun = EventContext { at_ns: recorded(self.relative(start_ns)), ..context };
+                self.annotations.frame(&begun, domain, id, recorded(self.relative(end_ns)));
             }
             AnnotationKind::Request { name, start_ns, end_ns } => {
-                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
-                self.told.request(&begun, name, recorded(self.relative(end_ns)));
+                let begun = EventContext { at_ns: recorded(self.relative(start_ns)), ..context };
+                self.annotations.request(&begun, name, recorded(self.relative(end_ns)));
             }
-            ref what => self.told.take(&who, what),
+            ref what => self.annotations.take(&context, what),
         }
     }
 
     /// The threads that ended unseen in a pause are closed at its start.
     pub fn close_silent(&mut self) {
         for thread in self.intervals.silent_since_pause() {
-            let Some(life) = self.lives.life(thread) else { continue };
+            let Some(life) = self.thread_table.life(thread) else { continue };
             let (tid, start) = (life.tid, life.start_ns);
             if start < self.intervals.resumed_ns() {
                 let end = self.intervals.end_in_pause(thread).unwrap_or(start);
-                self.lives.close(tid, end.max(start));
+                self.thread_table.close(tid, end.max(start));
             }
         }
     }
 
     fn begin(&mut self, record: &ThreadNewRecord, now: u64) {
         let seeded = record.flags & THREAD_SEEDED != 0;
-        if seeded && self.lives.find(record.h.tid).is_some() {
+        if seeded && self.thread_table.find(record.h.tid).is_some() {
             return; // told again when the collection was resumed
         }
         let was_there = seeded && !self.intervals.is_paused();
         let start = if was_there { self.intervals.resumed_ns() } else { now };
-        let (thread, stale) = self.lives.begin(record, start);
+        let (thread, stale) = self.thread_table.begin(record, start);
         if let Some(stale) = stale {
             self.intervals.end(stale, now);
         }
-        let beginning = if seeded { Beginning::Unknown } else { Beginning::Created(self.creator(thread, record)) };
+        let beginning = if seeded { ThreadStart::Unknown } else { ThreadStart::Created(self.creator(thread, record)) };
         self.intervals.begin(thread, start, beginning);
     }
 
-    fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> Creator {
-        let parent = self.lives.life(thread).map_or(ThreadId::NONE, |life| life.parent);
-        Creator { thread: parent, stack: self.stack((record.creator_stack, 0), CreatorStack::default()) }
+    fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> ThreadCreator {
+        let parent = self.thread_table.life(thread).map_or(ThreadId::NONE, |life| life.parent);
+        ThreadCreator { thread: parent, stack: self.stack((record.creator_stack, 0), CreatorStack::default()) }
     }
 
     fn exit(&mut self, record: &ThreadExitRecord, now: u64) {
         let paused = self.intervals.resumed_ns() > 0 || self.intervals.is_paused();
-        if let Some(thread) = self.lives.account(record, now, paused) {
+        if let Some(thread) = self.thread_table.account(record, now, paused) {
             self.intervals.end(thread, now);
         }
     }
 
     fn exec(&mut self, record: &ExecRecord, now: u64) {
-        if self.lives.find(record.h.tid).is_none() && self.lives.find(record.old_tid).is_none() {
+        if self.thread_table.find(record.h.tid).is_none() && self.thread_table.find(record.old_tid).is_none() {
             // The collector tells so of a process that it attaches to; its threads are told later.
-            return self.lives.announce(record);
+            return self.thread_table.announce(record);
         }
-        let (thread, replaced) = self.lives.exec(record, now);
+        let (thread, replaced) = self.thread_table.exec(record, now);
         if let Some(replaced) = replaced {
             self.intervals.end(replaced, now);
         }
@@ -211,13 +214,13 @@ impl Replay {
     }
 
     fn synthesize_thread(&mut self, tid: u32, tgid: u32, now: u64) -> ThreadId {
-        let thread = self.lives.synthesize_thread(tid, tgid, now);
-        self.intervals.begin(thread, now, Beginning::Unknown);
+        let thread = self.thread_table.synthesize_thread(tid, tgid, now);
+        self.intervals.begin(thread, now, ThreadStart::Unknown);
         thread
     }
 
     fn find(&mut self, tid: u32, user_stack: u64, now: u64, meta: &Meta) -> ThreadId {
-        self.lives.find(tid).unwrap_or_else(|| {
+        self.thread_table.find(tid).unwrap_or_else(|| {
             let tgid = meta.stack(user_stack).map_or(tid, |stack| stack.tgid);
             self.synthesize_thread(tid, tgid, now)
         })
@@ -233,7 +236,7 @@ impl Replay {
             if seeded {
                 self.intervals.seen_on_cpu(thread, now);
             } else {
-                let how = self.arrival(thread, record, meta);
+                let how = self.describe_switch_in(thread, record, meta);
                 self.intervals.switch_in(thread, now, how);
             }
         }
@@ -241,17 +244,17 @@ impl Replay {
 
     fn switch_out(&mut self, record: &SwitchRecord, now: u64, seeded: bool, meta: &Meta) {
         if record.state & STATE_DEAD != 0 {
-            if let Some(thread) = self.lives.find(record.h.tid) {
+            if let Some(thread) = self.thread_table.find(record.h.tid) {
                 self.intervals.end(thread, now);
-                self.lives.close(record.h.tid, now);
+                self.thread_table.close(record.h.tid, now);
             }
             return;
         }
         let thread = self.find(record.h.tid, record.user_stack, now, meta);
-        if !self.intervals.takes_departure(thread, seeded) {
+        if !self.intervals.takes_switch_out(thread, seeded) {
             return;
         }
-        let why = self.departure(thread, record);
+        let why = self.describe_switch_out(thread, record);
         if seeded {
             self.intervals.seen_off_cpu(thread, why);
         } else {
@@ -278,35 +281,33 @@ impl Replay {
 
     /// The stack of `thread`, below the stack that requested its work.
     fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackNumber {
-        let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);
+        let asker = self.annotations.stitches.asker(thread, self.thread_table.image(thread), user);
         self.stack((user, kernel), asker)
     }
 
-    fn departure(&mut self, thread: ThreadId, record: &SwitchRecord) -> Departure {
+    fn describe_switch_out(&mut self, thread: ThreadId, record: &SwitchRecord) -> SwitchOut {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
-            let (wait, holder) = self.wait(thread, record, stack);
+            let (wait, owner) = self.wait(thread, record, stack);
             let same_call = record.flags & switch_flag::SAME_CALL != 0;
-            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder, same_call };
+            return SwitchOut { reason: Reason::Waiting, syscall, wait, stack, owner, same_call };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
-        Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE, same_call: false }
+        SwitchOut { reason, syscall, wait: WaitNumber::NONE, stack, owner: None, same_call: false }
     }
 
-    /// The wait, and who holds the lock that it waits for, where the lock or the program tells.
-    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, ThreadId) {
+    /// The wait, and who has the lock that it is for, where that is known.
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, Option<LockOwner>) {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
-        let image = self.lives.image(thread);
+        let image = self.thread_table.image(thread);
         let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
         // A program does not announce waits for pages, nor stops.
-        let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
-        let gil_holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0);
-        let told_holder = gil_holder.or(told.map(|(_, holder)| holder));
-        let owner = self.owner(thread, record).filter(|_| told_holder.is_none());
+        let announced = self.annotations.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
+        let owner = LockOwner::of(thread, record, announced, &self.thread_table);
         let wait = WaitKey {
             image,
             stack,
@@ -315,12 +316,11 @@ impl Replay {
             sleep,
             hint: self.hint(syscall, record),
             object: record.object,
-            told: told.map(|(object, _)| object),
-            owned: owner.is_some(),
+            announced: announced.map(|wait| wait.object),
+            owner_source: owner.map(|owner| owner.source),
             lacks_memory: record.flags & switch_flag::MEMORY_LIMIT != 0,
         };
-        let number = self.intern_wait(wait, record.h.time_ns);
-        (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
+        (self.intern_wait(wait, record.h.time_ns), owner)
     }
 
     /// The number of a wait that was seen at `time_ns`, CLOCK_MONOTONIC.
@@ -332,15 +332,6 @@ impl Replay {
         WaitNumber::new(number)
     }
 
-    /// The thread that the memory of a lock names: another one, of the same process unless processes share the lock.
-    fn owner(&self, thread: ThreadId, record: &SwitchRecord) -> Option<ThreadId> {
-        let owner = self.lives.outer_id(record.h.tid, record.owner).filter(|_| record.owner != 0)?;
-        let owner = self.lives.find(owner).filter(|&owner| owner != thread)?;
-        let process = |thread| self.lives.life(thread).map(|life| life.process);
-        let shared = record.detail as u32 & FUTEX_PRIVATE == 0;
-        (shared || process(owner) == process(thread)).then_some(owner)
-    }
-
     fn hint(&self, syscall: i16, record: &SwitchRecord) -> WaitTarget {
         let detail = record.detail;
         match syscall {
@@ -350,8 +341,8 @@ impl Replay {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let waits = matches!(operation & FUTEX_COMMANDS, FUTEX_WAIT | FUTEX_WAIT_BITSET);
                 let plain = waits && operation & FUTEX_PRIVATE == 0;
-                let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
-                let thread = holder.and_then(|holder| self.lives.find(holder));
+                let joined = self.thread_table.outer_id(record.h.tid, value).filter(|_| plain);
+                let thread = joined.and_then(|joined| self.thread_table.find(joined));
                 thread.map_or(WaitTarget::Value(expected(value)), WaitTarget::Thread)
             }
             FUTEX_WAITV => match (detail >> 16) as u16 {
@@ -359,15 +350,15 @@ impl Replay {
                 count => WaitTarget::AnyOf(count),
             },
             WAIT4 => {
-                let child = self.lives.outer_id(record.h.tid, detail as u32);
-                child.and_then(|child| self.lives.process(child)).map_or(WaitTarget::None, WaitTarget::Process)
+                let child = self.thread_table.outer_id(record.h.tid, detail as u32);
+                child.and_then(|child| self.thread_table.process(child)).map_or(WaitTarget::None, WaitTarget::Process)
             }
             _ if Syscall::kind_of(syscall) == CallKind::Poll && record.object == 0 && detail != 0 => WaitTarget::Files,
             _ => WaitTarget::None,
         }
     }
 
-    fn arrival(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> Arrival {
+    fn describe_switch_in(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> SwitchIn {
         let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, WaitNumber::NONE));
         let wait = self.wait_of(wait).copied();
         let call = Syscall::kind_of(syscall);
@@ -380,7 +371,7 @@ impl Replay {
         let waker = match record.waker_context {
             waker_context::TASK | waker_context::KERNEL_THREAD | waker_context::ANSWER | waker_context::PUBLISHER => {
                 let woken_ns = self.relative(record.wake_time_ns);
-                self.lives.find_at(record.waker_tid, woken_ns).unwrap_or(ThreadId::NONE)
+                self.thread_table.find_at(record.waker_tid, woken_ns).unwrap_or(ThreadId::NONE)
             }
             _ => ThreadId::NONE,
         };
@@ -397,7 +388,7 @@ impl Replay {
             waker_context::SOFTIRQ if wait.is_some_and(|wait| is_network(&wait, meta)) => WakerKind::Network,
             _ => WakerKind::Interrupt,
         };
-        Arrival {
+        SwitchIn {
             cpu: record.cpu,
             wake_ns: (record.wake_time_ns != 0).then(|| self.relative(record.wake_time_ns)),
             outcome,

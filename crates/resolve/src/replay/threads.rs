@@ -28,7 +28,7 @@ pub struct ThreadRecord {
     /// Its name, the last one that it had.
     pub name: String,
     /// What the program itself calls it.
-    pub told_name: Option<TextId>,
+    pub announced_name: Option<TextId>,
     /// The program asked that it be left out.
     pub ignored: bool,
     /// Whether it was there before the collection.
@@ -189,7 +189,7 @@ impl ThreadTable {
             process,
             parent,
             name: comm,
-            told_name: None,
+            announced_name: None,
             ignored: false,
             was_there: record.flags & THREAD_SEEDED != 0 && time_ns == 0,
             start_ns: time_ns,
@@ -221,7 +221,7 @@ impl ThreadTable {
             process,
             parent: ThreadId::NONE,
             name,
-            told_name: None,
+            announced_name: None,
             ignored: false,
             was_there: false,
             start_ns: time_ns,
@@ -305,7 +305,7 @@ impl ThreadTable {
         process.comm.clone_from(&name);
         process.image = image;
         if let Some(life) = thread.and_then(ThreadId::get).and_then(|row| self.threads.get_mut(row)) {
-            (life.name, life.told_name, life.ignored) = (name, None, false);
+            (life.name, life.announced_name, life.ignored) = (name, None, false);
         }
         (thread, replaced_leader)
     }
@@ -332,9 +332,9 @@ impl ThreadTable {
     }
 
     /// The program's own name for the thread, which the kernel's gives way to.
-    pub fn set_told_name(&mut self, thread: ThreadId, name: TextId) {
+    pub fn set_announced_name(&mut self, thread: ThreadId, name: TextId) {
         if let Some(life) = thread.get().and_then(|row| self.threads.get_mut(row)) {
-            life.told_name = Some(name).filter(|name| *name != TextId::EMPTY);
+            life.announced_name = Some(name).filter(|name| *name != TextId::EMPTY);
         }
     }
 
@@ -435,7 +435,7 @@ impl ThreadTable {
     }
 
     /// The living thread `tid` of process `tgid`, or the one that just ended.
-    pub fn speaker(&self, tid: u32, tgid: u32) -> Option<ThreadId> {
+    pub fn annotating_thread(&self, tid: u32, tgid: u32) -> Option<ThreadId> {
         let of_process = |thread: &ThreadId| {
             let process = self.life(*thread).and_then(|life| self.processes.get(life.process.get()?));
             process.is_some_and(|process| process.tgid == tgid)
@@ -455,7 +455,7 @@ impl ThreadTable {
                 tid: life.tid,
                 process: life.process,
                 parent: life.parent,
-                name: life.told_name.map_or_else(|| life.name.clone(), |name| texts.show(name, "thread")),
+                name: life.announced_name.map_or_else(|| life.name.clone(), |name| texts.show(name, "thread")),
                 start_ns: life.start_ns,
                 end_ns: life.end_ns.unwrap_or(end_ns),
                 kernel_cpu_ns: life.kernel_cpu_ns,

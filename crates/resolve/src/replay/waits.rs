@@ -4,6 +4,7 @@ use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 use dwell_store::raw::wire::{STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE};
 
 use crate::replay::annotations::CreatorStack;
+use crate::replay::lock_owner::OwnerSource;
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::threads::ImageId;
 
@@ -91,10 +92,10 @@ pub struct WaitKey {
     pub hint: WaitTarget,
     /// Futex address or key of an object record.
     pub object: u64,
-    /// What the program says that it waits for.
-    pub told: Option<SyncNumber>,
-    /// Whether the word that a C library's lock has its owner in names another thread: it is one if the futex is such a lock.
-    pub owned: bool,
+    /// What the program announced that it waits for.
+    pub announced: Option<SyncNumber>,
+    /// Who says who has what it waits for, if anybody does.
+    pub owner_source: Option<OwnerSource>,
     /// Whether it waits because its control group is at its limit of memory.
     pub lacks_memory: bool,
 }

@@ -21,8 +21,8 @@ pub fn resolve(records: &[AcceptQueueRecord], replay: &Replay) -> AcceptQueues {
 fn row(record: &AcceptQueueRecord, replay: &Replay) -> Option<AcceptQueueRow> {
     let time_ns = replay.relative(record.h.time_ns);
     let process_of = |tgid: u32| -> Option<ProcessId> {
-        let thread = replay.lives.find_at(tgid, time_ns)?;
-        Some(replay.lives.life(thread)?.process)
+        let thread = replay.thread_table.find_at(tgid, time_ns)?;
+        Some(replay.thread_table.life(thread)?.process)
     };
     let name = record.name.get(..record.name_bytes.into()).unwrap_or(&record.name);
     let endpoint = match record.port {

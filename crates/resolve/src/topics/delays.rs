@@ -63,15 +63,15 @@ pub fn resolve(
 ) -> (DelayTables, u64) {
     let functions = kernel.map(|kernel| functions(records, kernel)).unwrap_or_default();
     let mut sources = Sources { functions, facts, ids: FastMap::default(), tables: DelayTables::default() };
-    let mut strangers = 0;
+    let mut unknown_threads = 0;
     for record in records {
         let edges = edges(record, facts);
         // The observed time, not the estimated one, which may reach beyond the thread's life.
-        let Some(thread) = replay.lives.find_at(record.h.tid, replay.relative(record.begin_ns)) else {
-            strangers += 1;
+        let Some(thread) = replay.thread_table.find_at(record.h.tid, replay.relative(record.begin_ns)) else {
+            unknown_threads += 1;
             continue;
         };
-        let Some(life) = replay.lives.life(thread) else { continue };
+        let Some(life) = replay.thread_table.life(thread) else { continue };
         let start_ns = replay.relative(record.begin_ns.saturating_sub(edges.before_ns)).max(life.start_ns);
         let end_ns =
             replay.relative(record.h.time_ns.saturating_add(edges.after_ns)).min(life.end_ns.unwrap_or(u64::MAX));
@@ -88,7 +88,7 @@ pub fn resolve(
         sources.tables.delays.push(row);
     }
     let DelayTables { delays, sources } = sources.tables;
-    (DelayTables { delays: in_order(&delays), sources }, strangers)
+    (DelayTables { delays: in_order(&delays), sources }, unknown_threads)
 }
 
 /// The part of `start_ns .. end_ns` outside of pauses: from the end of the pause that it begins in, up to the next pause. The

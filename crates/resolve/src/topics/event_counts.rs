@@ -18,9 +18,9 @@ struct Counted {
 
 /// A row for each thread and each of the `events`. Counts of unknown threads are left out.
 pub fn resolve(records: &[EventCountsRecord], replay: &Replay, events: &[String]) -> EventCounts {
-    let (lives, relative) = (&replay.lives, |time_ns| replay.relative(time_ns));
+    let (thread_table, relative) = (&replay.thread_table, |time_ns| replay.relative(time_ns));
     let thread = |record: &EventCountsRecord| {
-        lives.find_at(record.h.tid, relative(record.h.time_ns)).or_else(|| lives.find(record.h.tid))
+        thread_table.find_at(record.h.tid, relative(record.h.time_ns)).or_else(|| thread_table.find(record.h.tid))
     };
     table(records.iter().filter_map(|record| Some((thread(record)?, record))), events)
 }

@@ -26,7 +26,8 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> ConnectionTab
     let (mut looks, mut sends, mut queues) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         let time_ns = replay.relative(record.h.time_ns);
-        let life = replay.lives.find_at(record.h.tid, time_ns).and_then(|thread| replay.lives.life(thread));
+        let life =
+            replay.thread_table.find_at(record.h.tid, time_ns).and_then(|thread| replay.thread_table.life(thread));
         let Some(process) = life.map(|life| life.process) else { continue };
         let is_incoming = record.is_incoming != 0;
         let endpoint = match is_incoming {

@@ -12,7 +12,7 @@ use crate::replay::state::Replay;
 pub fn resolve(meta: &Meta, replay: &Replay) -> VainTries {
     let row = |record: &VainTryRecord| {
         let time_ns = replay.relative(record.h.time_ns);
-        let thread = replay.lives.find_at(record.h.tid, time_ns)?;
+        let thread = replay.thread_table.find_at(record.h.tid, time_ns)?;
         let object = match VainTry::from_code(record.kind) {
             VainTry::FileLock => meta.object(record.object, record.h.time_ns).map(file_path).unwrap_or_default(),
             VainTry::Connection => {

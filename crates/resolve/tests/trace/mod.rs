@@ -116,8 +116,8 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         waker_stack: line.number("waker_stack"),
         waker_tid: if context == waker_context::TASK { line.number("by") as u32 } else { 0 },
         waker_syscall: -1,
-        holder_tid: 0,
-        owner: line.number("owner") as u32,
+        owner_tid: 0,
+        owner_inner_tid: line.number("owner") as u32,
     }
 }
 

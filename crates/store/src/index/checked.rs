@@ -11,7 +11,7 @@ pub(crate) const PIECE: usize = 16 << 10;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedIndex {
     map: Mmap,
     /// The checksummed bytes; what is before them has a checksum of its own.
     covered: Range<usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Checked {
     is_damaged: AtomicBool,
 }
 
-impl Checked {
+impl CheckedIndex {
     /// The pieces that begin at `covered.start` have these checksums. `None` when their number is another.
     pub fn new(map: Mmap, covered: Range<usize>, sums: Vec<u32>) -> Option<Self> {
         let fits = covered.end <= map.len() && sums.len() == covered.len().div_ceil(PIECE);
@@ -116,7 +116,7 @@ mod tests {
         let checked = |bytes: &[u8]| {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(bytes).unwrap();
-            Checked::new(map(&file).unwrap(), 10..bytes.len(), sums.so_far()).unwrap()
+            CheckedIndex::new(map(&file).unwrap(), 10..bytes.len(), sums.so_far()).unwrap()
         };
         let sound = checked(&bytes);
         sound.check(0..bytes.len() + 1000);
@@ -131,6 +131,6 @@ mod tests {
         assert!(damaged.is_damaged());
         let file = tempfile::tempfile().unwrap();
         file.set_len(100).unwrap();
-        assert!(Checked::new(map(&file).unwrap(), 10..100, Vec::new()).is_none());
+        assert!(CheckedIndex::new(map(&file).unwrap(), 10..100, Vec::new()).is_none());
     }
 }

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-use super::checked::Checked;
+use super::checked::CheckedIndex;
 
 /// Who keeps the values alive.
 enum ColumnOwner<T> {
     Memory { _values: Vec<T> },
-    File { file: Arc<Checked>, at: usize },
+    File { file: Arc<CheckedIndex>, at: usize },
 }
 
 /// Values of one type, in memory or in a mapped file.
@@ -54,7 +54,7 @@ unsafe impl<T: Pod + Sync> Sync for Column<T> {}
 
 impl<T: Pod> Column<T> {
     /// `len` values at byte `at` of a mapped file; none when they are not all inside it, or not aligned.
-    pub(crate) fn mapped(file: &Arc<Checked>, at: usize, len: usize) -> Self {
+    pub(crate) fn mapped(file: &Arc<CheckedIndex>, at: usize, len: usize) -> Self {
         let bytes = len.checked_mul(size_of::<T>()).and_then(|size| file.bytes().get(at..at.checked_add(size)?));
         let values: &[T] = bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()).unwrap_or_default();
         let owner = ColumnOwner::File { file: file.clone(), at };
@@ -166,7 +166,7 @@ mod tests {
     fn a_column_of_a_file_lies_inside_of_it_and_is_aligned() {
         let file = tempfile::tempfile().expect("file");
         std::io::Write::write_all(&mut &file, &[1; 64]).expect("bytes");
-        let file = Arc::new(Checked::new(map(&file).expect("a map"), 64..64, Vec::new()).expect("covered"));
+        let file = Arc::new(CheckedIndex::new(map(&file).expect("a map"), 64..64, Vec::new()).expect("covered"));
         let column = |at, len| Column::<u64>::mapped(&file, at, len);
         assert_eq!(column(0, 8).to_vec(), [0x0101_0101_0101_0101; 8]);
         let outside = [column(0, 9), column(64, 1), column(8, usize::MAX), column(usize::MAX, 1), column(4, 1)];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::checked::{Checked, FileChecksums, PIECE};
+use super::checked::{CheckedIndex, FileChecksums, PIECE};
 use super::column::{Column, map, release};
 use super::index_location::{IndexLocation, identity};
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ impl Header {
 /// A mapped index.
 #[derive(Debug)]
 pub struct Index {
-    file: Arc<Checked>,
+    file: Arc<CheckedIndex>,
     sections: Vec<Section>,
     place: IndexLocation,
 }
@@ -129,7 +129,7 @@ impl Index {
             return None;
         }
         let sums = header.sums(&map)?;
-        let file = Arc::new(Checked::new(map, HEADER..usize::try_from(header.end).ok()?, sums)?);
+        let file = Arc::new(CheckedIndex::new(map, HEADER..usize::try_from(header.end).ok()?, sums)?);
         let sections = header.sections.iter().filter(|section| section.id != 0).copied().collect();
         Some(Self { file, sections, place: place.clone() })
     }

@@ -58,7 +58,7 @@ pub fn caches() -> Option<Folder> {
     users.into_iter().chain(roots).filter(|path| path.is_absolute()).find_map(|path| {
         let _ = Folder::create(&path, 0o700); // it is there, most likely; the next step tells
         let caches = Folder::open(&path).ok().filter(Folder::is_this_users)?;
-        let own = caches.folder("dwell").or_else(|_| caches.make_folder("dwell", 0o700)).ok()?;
-        Some(own).filter(Folder::is_this_users)
+        let cache = caches.folder("dwell").or_else(|_| caches.make_folder("dwell", 0o700)).ok()?;
+        Some(cache).filter(Folder::is_this_users)
     })
 }

@@ -66,7 +66,7 @@ impl<const N: usize> Packed<N> {
         &self,
         rows: Range<usize>,
         columns: [usize; M],
-        mut tell: impl FnMut(usize, [u64; M]),
+        mut visit: impl FnMut(usize, [u64; M]),
     ) {
         let mut row = rows.start;
         while row < rows.end {
@@ -82,7 +82,7 @@ impl<const N: usize> Packed<N> {
             let bytes = self.bytes.checked(byte(row % CHUNK)..byte((end - 1) % CHUNK + 1) + WINDOW);
             for row in row..end {
                 let bit = (row % CHUNK) * stride;
-                tell(
+                visit(
                     row,
                     parts.map(|(before, mask, least)| least.wrapping_add(bits(bytes, place, bit + before) & mask)),
                 );
@@ -280,10 +280,10 @@ mod tests {
                 assert_eq!(packed.partition_point(rows.clone(), |time| time < expected[0]), row);
                 assert_eq!(packed.partition_point(rows.start..row, |_| true), row);
             }
-            let mut told = Vec::new();
-            packed.for_each(rows.clone(), [2, 0], |row, values| told.push((row, values)));
+            let mut visited = Vec::new();
+            packed.for_each(rows.clone(), [2, 0], |row, values| visited.push((row, values)));
             let one_by_one = rows.clone().map(|row| (row, [packed.get(2, row), packed.get(0, row)]));
-            assert!(told.into_iter().eq(one_by_one));
+            assert!(visited.into_iter().eq(one_by_one));
             assert_eq!(packed.partition_point(rows.clone(), |_| false), rows.start);
             assert_eq!(packed.partition_point(rows.clone(), |_| true), rows.end);
         }

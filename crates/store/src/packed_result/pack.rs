@@ -136,9 +136,9 @@ impl<R: Read> Read for WholeFile<R> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                let told = io::Error::new(error.kind(), "the result cannot be read");
+                let failure = io::Error::new(error.kind(), "the result cannot be read");
                 self.failure = Some(error);
-                Err(told)
+                Err(failure)
             }
         }
     }

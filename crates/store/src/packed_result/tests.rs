@@ -255,10 +255,10 @@ fn who_is_at_fault_is_told_when_the_disk_is_full_or_a_table_is_gone() {
     let folder = TempDir::new().unwrap();
     let result = result(&folder);
     let needed = packed(&result, &[]).len();
-    for room in [0, 10, 100, needed - 1] {
-        let failure = pack(&result, &BTreeSet::new(), FullDisk(room)).unwrap_err();
+    for free_bytes in [0, 10, 100, needed - 1] {
+        let failure = pack(&result, &BTreeSet::new(), FullDisk(free_bytes)).unwrap_err();
         let PackFailure::Output(error) = failure else { panic!("{failure}") };
-        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{room}");
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{free_bytes}");
     }
     fs::remove_file(result.path().join("tables/threads.parquet")).unwrap();
     fs::create_dir(result.path().join("tables/threads.parquet")).unwrap();

@@ -39,7 +39,7 @@ pub(crate) fn read<C: Cell>(
     cells: &mut Vec<C>,
     from: ColumnReader,
     rows: usize,
-    room: &MemoryBudget,
+    budget: &MemoryBudget,
 ) -> Result<(), String> {
     let mut reader = C::Stored::get_column_reader(from).ok_or("has another type")?;
     let (mut values, mut levels) = (Vec::new(), Vec::new());
@@ -53,7 +53,7 @@ pub(crate) fn read<C: Cell>(
         if records == 0 {
             return Err(format!("has {read} cells of {rows}"));
         }
-        room.take(text_bytes::<C>(&values).ok_or("has a text that is too long")?)?;
+        budget.take(text_bytes::<C>(&values).ok_or("has a text that is too long")?)?;
         append(cells, &values, (found < records).then_some(levels.as_slice()))
             .ok_or("has a cell that is out of range")?;
         read += records;

@@ -53,7 +53,7 @@ pub trait Table: Default + Send {
         column: usize,
         from: ColumnReader,
         rows: usize,
-        room: &MemoryBudget,
+        budget: &MemoryBudget,
     ) -> Result<(), String>;
     /// Appends copies of rows of `other`.
     fn extend_from(&mut self, other: &Self, rows: Range<usize>);
@@ -139,12 +139,12 @@ macro_rules! tables {
                 column: usize,
                 from: parquet::column::reader::ColumnReader,
                 rows: usize,
-                room: &$crate::table::MemoryBudget,
+                budget: &$crate::table::MemoryBudget,
             ) -> std::result::Result<(), String> {
                 let mut index = 0;
                 $(
                     if index == column {
-                        return $crate::table::cell_io::read(&mut self.$column, from, rows, room);
+                        return $crate::table::cell_io::read(&mut self.$column, from, rows, budget);
                     }
                     index += 1;
                 )*

@@ -22,10 +22,10 @@ pub struct MemoryBudget {
 
 /// More is needed than there is room for.
 #[derive(Debug)]
-pub struct Spent;
+pub struct BudgetSpent;
 
-impl From<Spent> for String {
-    fn from(_: Spent) -> Self {
+impl From<BudgetSpent> for String {
+    fn from(_: BudgetSpent) -> Self {
         "it takes too much memory".into()
     }
 }
@@ -43,12 +43,12 @@ impl MemoryBudget {
     }
 
     /// Takes `bytes`, before the memory is taken.
-    pub(crate) fn take(&self, bytes: u64) -> Result<(), Spent> {
+    pub(crate) fn take(&self, bytes: u64) -> Result<(), BudgetSpent> {
         let granted = self.granted();
         let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= granted);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| {
             self.is_spent.store(true, Ordering::Relaxed);
-            Spent
+            BudgetSpent
         })
     }
 
@@ -74,14 +74,14 @@ mod tests {
 
     #[test]
     fn what_was_given_back_can_be_taken_again_and_a_file_grants_more() {
-        let room = MemoryBudget::default();
-        assert!(room.take(GRANTED).is_ok() && !room.is_spent());
-        assert!(room.take(1).is_err() && room.is_spent());
-        assert!(room.take(u64::MAX).is_err());
-        room.give_back(GRANTED);
-        room.grant(10);
-        assert!(room.take(GRANTED + 10 * PER_BYTE).is_ok());
-        assert!(room.take(1).is_err());
-        room.grant(u64::MAX);
+        let budget = MemoryBudget::default();
+        assert!(budget.take(GRANTED).is_ok() && !budget.is_spent());
+        assert!(budget.take(1).is_err() && budget.is_spent());
+        assert!(budget.take(u64::MAX).is_err());
+        budget.give_back(GRANTED);
+        budget.grant(10);
+        assert!(budget.take(GRANTED + 10 * PER_BYTE).is_ok());
+        assert!(budget.take(1).is_err());
+        budget.grant(u64::MAX);
     }
 }

@@ -22,7 +22,7 @@ const DICTIONARY_VALUE_BYTES: u64 = 32;
 pub(crate) struct Pages {
     file: Arc<File>,
     file_bytes: u64,
-    room: Arc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
     /// Taken for the page that is read.
     page: AtomicU64,
     /// Taken for the dictionary, which stays.
@@ -31,19 +31,19 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    pub fn new(file: Arc<File>, file_bytes: u64, room: Arc<MemoryBudget>) -> Self {
+    pub fn new(file: Arc<File>, file_bytes: u64, budget: Arc<MemoryBudget>) -> Self {
         let (page, dictionary) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { file, file_bytes, room, page, dictionary, has_dictionary: AtomicBool::new(false) }
+        Self { file, file_bytes, budget, page, dictionary, has_dictionary: AtomicBool::new(false) }
     }
 
     /// Takes what the page of this header needs; the page before is not needed any more.
     fn take(&self, header: &Header) -> std::result::Result<(), String> {
-        self.room.give_back(self.page.swap(0, Ordering::Relaxed));
+        self.budget.give_back(self.page.swap(0, Ordering::Relaxed));
         let bytes = header.packed_bytes + header.unpacked_bytes;
         match header.kind {
             Kind::Dictionary => {
                 let bytes = bytes + header.values * DICTIONARY_VALUE_BYTES;
-                self.room.take(bytes)?;
+                self.budget.take(bytes)?;
                 self.dictionary.fetch_add(bytes, Ordering::Relaxed);
                 self.has_dictionary.store(true, Ordering::Relaxed);
             }
@@ -51,7 +51,7 @@ impl Pages {
                 if by_dictionary && !self.has_dictionary.load(Ordering::Relaxed) {
                     return Err("a page names values of a dictionary that is not there".into());
                 }
-                self.room.take(bytes)?;
+                self.budget.take(bytes)?;
                 self.page.store(bytes, Ordering::Relaxed);
             }
         }
@@ -61,7 +61,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        self.room.give_back(self.page.load(Ordering::Relaxed) + self.dictionary.load(Ordering::Relaxed));
+        self.budget.give_back(self.page.load(Ordering::Relaxed) + self.dictionary.load(Ordering::Relaxed));
     }
 }
 
@@ -247,16 +247,17 @@ mod tests {
         for (header, start) in headers.iter().zip(&starts) {
             file.write_all_at(header, *start).unwrap();
         }
-        let room = Arc::new(MemoryBudget::default());
-        let all =
-            || (0..).take_while(|bytes| room.take(1 << bytes).is_ok()).map(|bytes| room.give_back(1 << bytes)).count();
+        let budget = Arc::new(MemoryBudget::default());
+        let all = || {
+            (0..).take_while(|bytes| budget.take(1 << bytes).is_ok()).map(|bytes| budget.give_back(1 << bytes)).count()
+        };
         let before = all();
-        let pages = Pages::new(file, starts.len() as u64 * HEADER_BYTES, room.clone());
+        let pages = Pages::new(file, starts.len() as u64 * HEADER_BYTES, budget.clone());
         let is_taken = |number: usize| pages.get_read(starts[number]).is_ok();
         assert_eq!(std::array::from_fn(is_taken), [false, true, true, true, false, false]);
-        assert!(room.is_spent());
+        assert!(budget.is_spent());
         drop(pages);
         assert_eq!(all(), before);
-        assert!(room.take(room.granted()).is_ok(), "all was given back");
+        assert!(budget.take(budget.granted()).is_ok(), "all was given back");
     }
 }

@@ -39,12 +39,12 @@ const FOOTER_SHARE: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct TableReader {
     folder: Folder,
-    room: Arc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
 }
 
 impl TableReader {
     pub fn new(folder: Folder) -> Self {
-        Self { folder, room: Arc::default() }
+        Self { folder, budget: Arc::default() }
     }
 
     pub fn folder(&self) -> &Folder {
@@ -82,7 +82,7 @@ impl TableReader {
 
     /// Tells the thread of each row, and whether the row is an estimate, reading nothing else. A table without the column `estimated`
     /// has no estimates.
-    pub fn for_each_thread(&self, def: &TableDef, mut tell: impl FnMut(usize, bool)) -> Result<()> {
+    pub fn for_each_thread(&self, def: &TableDef, mut visit: impl FnMut(usize, bool)) -> Result<()> {
         let table = self.open(def)?;
         let may_be_estimated = def.columns.iter().any(|column| column.name == "estimated");
         for index in 0..table.groups() {
@@ -94,7 +94,7 @@ impl TableReader {
             })?;
             for (row, thread) in threads.iter().enumerate() {
                 if let Some(thread) = thread.get() {
-                    tell(thread, estimated.as_ref().is_some_and(|estimated| estimated[row]));
+                    visit(thread, estimated.as_ref().is_some_and(|estimated| estimated[row]));
                 }
             }
         }
@@ -108,8 +108,8 @@ impl TableReader {
         let metadata = file.metadata().map_err(|error| Error::io(&path, error))?;
         // A hole takes no room on the disk.
         let solid = dwell_files::bytes_before_a_hole(&file).map_err(|error| Error::io(&path, error))?;
-        self.room.grant(solid);
-        let file = TableFile { path, file: Arc::new(file), bytes: metadata.len(), room: self.room.clone() };
+        self.budget.grant(solid);
+        let file = TableFile { path, file: Arc::new(file), bytes: metadata.len(), budget: self.budget.clone() };
         let footer = file.reading(|| file.footer(def))?;
         Ok(OpenTable { file, footer })
     }
@@ -120,7 +120,7 @@ struct TableFile {
     path: PathBuf,
     file: Arc<File>,
     bytes: u64,
-    room: Arc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
 }
 
 impl TableFile {
@@ -128,8 +128,8 @@ impl TableFile {
     fn reading<R>(&self, read: impl FnOnce() -> Attempt<R>) -> Result<R> {
         let Ok(read) = catch_unwind(AssertUnwindSafe(read)) else { return Err(self.gave_up()) };
         read.map_err(|reason| {
-            if self.room.is_spent() {
-                Error::TooLarge { path: self.path.clone(), most_bytes: self.room.granted() }
+            if self.budget.is_spent() {
+                Error::TooLarge { path: self.path.clone(), most_bytes: self.budget.granted() }
             } else {
                 Error::table(&self.path, reason)
             }
@@ -160,8 +160,8 @@ impl TableFile {
             }
         }
         let bytes = row_bytes(def).saturating_mul(rows);
-        self.room.take(bytes)?;
-        self.room.give_back(bytes); // each row group takes its own
+        self.budget.take(bytes)?;
+        self.budget.give_back(bytes); // each row group takes its own
         Ok(footer)
     }
 
@@ -236,10 +236,10 @@ struct Group<'t> {
 impl Group<'_> {
     /// Appends the rows to the table.
     fn read<T: Table>(&self, table: &mut T) -> Attempt<()> {
-        self.table.file.room.take(row_bytes(&T::DEF).saturating_mul(self.rows as u64))?;
+        self.table.file.budget.take(row_bytes(&T::DEF).saturating_mul(self.rows as u64))?;
         for (index, column) in T::DEF.columns.iter().enumerate() {
             let reader = self.column(column.name, column.ty)?;
-            let read = table.read_column(index, reader, self.rows, &self.table.file.room);
+            let read = table.read_column(index, reader, self.rows, &self.table.file.budget);
             read.map_err(|error| format!("column {} {error}", column.name))?;
         }
         Ok(())
@@ -249,7 +249,7 @@ impl Group<'_> {
     fn cells<C: Cell>(&self, name: &str) -> Attempt<Vec<C>> {
         let reader = self.column(name, C::TYPE)?;
         let mut cells = Vec::new();
-        let read = cell_io::read(&mut cells, reader, self.rows, &self.table.file.room);
+        let read = cell_io::read(&mut cells, reader, self.rows, &self.table.file.budget);
         read.map_err(|error| format!("column {name} {error}"))?;
         Ok(cells)
     }
@@ -266,8 +266,8 @@ impl Group<'_> {
         if !same {
             return Err(format!("column {name} has another type"));
         }
-        let TableFile { file, bytes, room, .. } = &self.table.file;
-        let pages = Arc::new(Pages::new(file.clone(), *bytes, room.clone()));
+        let TableFile { file, bytes, budget, .. } = &self.table.file;
+        let pages = Arc::new(Pages::new(file.clone(), *bytes, budget.clone()));
         let pages = SerializedPageReader::new(pages, self.metadata.column(index), self.rows, None);
         let pages = Box::new(pages.map_err(|error| error.to_string())?);
         Ok(get_column_reader(schema.column(index), pages))

@@ -293,11 +293,11 @@ mod tests {
         assert_eq!(read.len(), 3 * rows);
         assert!(read.time_ns[rows..2 * rows] == piece.time_ns && read.thread[2 * rows..] == piece.thread);
         let (mut threads, mut estimates) = (0, 0);
-        let told = reader.for_each_thread(&Long::DEF, |thread, estimated| {
+        let visited = reader.for_each_thread(&Long::DEF, |thread, estimated| {
             threads += thread;
             estimates += usize::from(estimated);
         });
-        told.unwrap();
+        visited.unwrap();
         let known = || (0..rows).filter_map(|row| Some((row, thread(row).get()?)));
         assert_eq!(threads, 3 * known().map(|(_, thread)| thread).sum::<usize>());
         assert_eq!(estimates, 3 * known().filter(|(row, _)| row.is_multiple_of(2)).count());

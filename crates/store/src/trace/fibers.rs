@@ -3,7 +3,7 @@
 use dwell_files::Folder;
 use dwell_model::{FiberId, StackId};
 
-use super::sockets::Referred;
+use super::sockets::ReferredRows;
 use crate::error::Result;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{FiberOffCpu, FiberSamples, Fibers};
@@ -29,7 +29,7 @@ impl FiberTables {
     }
 
     /// Whether every id names a row that is there, and times are in order.
-    pub(crate) fn check(&self, rows: &Referred) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self, rows: &ReferredRows) -> std::result::Result<(), String> {
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
         let count = self.fibers.len();
         let is_fiber = |id: &FiberId| id.get().is_some_and(|row| row < count);

@@ -10,7 +10,7 @@ use super::delays::DelayTables;
 use super::events::Events;
 use super::fibers::FiberTables;
 use super::nesting::Nesting;
-use super::sockets::{Referred, SocketTables};
+use super::sockets::{ReferredRows, SocketTables};
 use crate::error::{Error, Result};
 use crate::folder::{ResultFolder, TABLES};
 use crate::index::Index;
@@ -258,8 +258,12 @@ impl Trace {
         all("samples.time_ns", self.samples.time_ns.is_sorted())?;
         self.annotations.check(rows.processes, rows.threads, rows.objects)?;
         self.delays.check(rows.threads)?;
-        let referred =
-            Referred { processes: rows.processes, threads: rows.threads, objects: rows.objects, stacks: rows.stacks };
+        let referred = ReferredRows {
+            processes: rows.processes,
+            threads: rows.threads,
+            objects: rows.objects,
+            stacks: rows.stacks,
+        };
         self.fibers.check(&referred)?;
         self.sockets.check(&referred)
     }

@@ -190,7 +190,7 @@ fn counts(tables: &TableReader, def: &TableDef, threads: usize) -> Result<Vec<u6
 }
 
 /// Tells a table's row groups in order; the next one is read meanwhile.
-fn for_each_group<T: Table>(tables: &TableReader, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
+fn for_each_group<T: Table>(tables: &TableReader, mut visit: impl FnMut(&T) -> Result<()>) -> Result<()> {
     let table = &tables.open(&T::DEF)?;
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
@@ -199,10 +199,10 @@ fn for_each_group<T: Table>(tables: &TableReader, mut tell: impl FnMut(&T) -> Re
             (0..table.groups()).try_for_each(|group| sender.send(table.read_group(group)))
         });
         if ahead.is_err() {
-            return (0..table.groups()).try_for_each(|group| tell(&table.read_group(group)?));
+            return (0..table.groups()).try_for_each(|group| visit(&table.read_group(group)?));
         }
         for table in receiver {
-            tell(&table?)?;
+            visit(&table?)?;
         }
         Ok(())
     })

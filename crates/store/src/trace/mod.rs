@@ -17,7 +17,7 @@ mod states;
 pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use delays::DelayTables;
-pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
+pub use events::{Estimate, EventKey, EventTotals, Events, OffCpuEvents, OffCpuTimes, SampleEvents};
 pub use fibers::FiberTables;
 pub use finalized::Trace;
 pub use indexing::Opened;

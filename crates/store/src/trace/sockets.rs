@@ -20,7 +20,7 @@ pub struct SocketTables {
 }
 
 /// How many rows the tables have that these refer to.
-pub(crate) struct Referred {
+pub(crate) struct ReferredRows {
     pub processes: usize,
     pub threads: usize,
     pub objects: usize,
@@ -56,7 +56,7 @@ impl SocketTables {
 
     /// Whether every id names a row that is there, every order that readers rely on holds, and the parts of each wait add
     /// up to it.
-    pub(crate) fn check(&self, rows: &Referred) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self, rows: &ReferredRows) -> std::result::Result<(), String> {
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
         let is_socket = |id: &SocketId| id.get().is_some_and(|row| row < self.sockets.len());
         let may_be_socket = |id: &SocketId| id.get().is_none_or(|row| row < self.sockets.len());

@@ -15,7 +15,7 @@ use dwell_model::losses;
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_unwind::parse_maps;
 
-use super::folder::{Folder, FolderEntry, Verdict};
+use super::folder::{FileVerdict, Folder, FolderEntry};
 use super::library::is_ours;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 
 /// What a program asks of the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ProgramRequest {
     /// Stop recording for now.
     Pause,
     /// Record again.
@@ -47,7 +47,7 @@ pub enum Wish {
 #[derive(Default)]
 pub struct DrainRound {
     /// Wishes and when they came, ns, in the order of time.
-    pub wishes: Vec<(u64, Wish)>,
+    pub wishes: Vec<(u64, ProgramRequest)>,
     /// Whether the next round should come soon.
     pub busy: bool,
     /// Whether there was more than a round drains.
@@ -205,25 +205,25 @@ impl Itt {
             self.files_refused += folder.look(now_ns, &mut |entry| {
                 let pid = entry.pid;
                 if !profiled.contains(pid) || files.len() >= MOST_OPEN {
-                    return Verdict::Later;
+                    return FileVerdict::Later;
                 }
-                let Ok(file) = entry.open() else { return Verdict::Refused };
+                let Ok(file) = entry.open() else { return FileVerdict::Refused };
                 let maps = maps.entry(pid).or_insert_with(|| maps_of(pid));
                 let owner = owner(&file, entry, maps, owners);
                 match owner {
                     FileOwner::Running | FileOwner::Gone => {}
-                    FileOwner::Unknown => return Verdict::Later,
-                    FileOwner::Other => return Verdict::Refused,
+                    FileOwner::Unknown => return FileVerdict::Later,
+                    FileOwner::Other => return FileVerdict::Refused,
                 }
-                let Ok(reader) = Reader::open(file) else { return Verdict::Later };
+                let Ok(reader) = Reader::open(file) else { return FileVerdict::Later };
                 if reader.set_state(state).is_err() {
-                    return Verdict::Refused;
+                    return FileVerdict::Refused;
                 }
                 let ended = matches!(owner, FileOwner::Gone);
                 let last = Round::default();
                 files.push(Shared { reader, tgid: pid, source: *sources, last, ended, bytes_since: 0, is_done: false });
                 *sources += 1;
-                Verdict::Taken
+                FileVerdict::Taken
             });
         }
     }
@@ -287,7 +287,7 @@ struct Records<'r> {
     header: IttHeader,
     line: Line,
     paused: bool,
-    wishes: Vec<(u64, Wish)>,
+    wishes: Vec<(u64, ProgramRequest)>,
     failure: Option<Error>,
 }
 
@@ -318,13 +318,13 @@ impl Sink for Records<'_> {
     fn names(&mut self, bytes: &[u8]) {
         for named in names(bytes) {
             let wish = match named.name {
-                Name::Pause { .. } => Wish::Pause,
-                Name::Resume { .. } => Wish::Resume,
-                Name::Detach => Wish::Detach,
+                Name::Pause { .. } => ProgramRequest::Pause,
+                Name::Resume { .. } => ProgramRequest::Resume,
+                Name::Detach => ProgramRequest::Detach,
                 _ => continue,
             };
             self.wishes.push((self.line.ns(named.ticks).min(self.header.h.time_ns), wish));
-            self.paused &= wish != Wish::Resume;
+            self.paused &= wish != ProgramRequest::Resume;
         }
         self.record(kind::ITT_NAMES, 0, 0, bytes);
     }

@@ -85,7 +85,7 @@ impl FolderEntry<'_> {
 }
 
 /// What to do with a file that was found.
-pub enum Verdict {
+pub enum FileVerdict {
     /// It is taken.
     Taken,
     /// Not ready yet, or its process is not known yet.
@@ -184,7 +184,7 @@ impl Folder {
 
     /// Shows every new file to `judge`. Returns how many were refused. Costs one system
     /// call while nothing changes.
-    pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> Verdict) -> u64 {
+    pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> FileVerdict) -> u64 {
         if now_ns < self.rests_until_ns {
             return 0;
         }
@@ -211,7 +211,7 @@ impl Folder {
     }
 
     /// Shows one file to `judge` and keeps what it says. Returns 1 when it is refused.
-    fn judge(&mut self, name: &CStr, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> Verdict) -> u64 {
+    fn judge(&mut self, name: &CStr, now_ns: u64, judge: &mut dyn FnMut(&FolderEntry<'_>) -> FileVerdict) -> u64 {
         let since = match self.names.get(name) {
             Some(FileFate::Settled) => return 0,
             Some(FileFate::Waits(since)) => *since,
@@ -221,21 +221,21 @@ impl Folder {
         };
         let verdict = match pid_of(name) {
             Some(pid) => judge(&FolderEntry { pid, in_own_folder: self.own, folder: &self.fd, name }),
-            None => Verdict::Refused,
+            None => FileVerdict::Refused,
         };
         let (seen, refused) = match verdict {
-            Verdict::Taken if self.own && unlinkat(&self.fd, name, AtFlags::empty()).is_ok() => {
+            FileVerdict::Taken if self.own && unlinkat(&self.fd, name, AtFlags::empty()).is_ok() => {
                 // Its process has it mapped and we have it open: nothing else needs the name.
                 self.names.remove(name);
                 return 0;
             }
-            Verdict::Taken => (FileFate::Settled, 0),
-            Verdict::Later if now_ns.saturating_sub(since) < PATIENCE_NS => {
+            FileVerdict::Taken => (FileFate::Settled, 0),
+            FileVerdict::Later if now_ns.saturating_sub(since) < PATIENCE_NS => {
                 self.again = true;
                 (FileFate::Waits(since), 0)
             }
-            Verdict::Later => (FileFate::Settled, u64::from(self.own)),
-            Verdict::Refused => (FileFate::Settled, 1),
+            FileVerdict::Later => (FileFate::Settled, u64::from(self.own)),
+            FileVerdict::Refused => (FileFate::Settled, 1),
         };
         self.names.insert(name.to_owned(), seen);
         refused
@@ -321,11 +321,11 @@ mod tests {
         let refused = folder.look(1, &mut |entry| match entry.open() {
             Ok(_) => {
                 found.push((entry.pid, true));
-                Verdict::Taken
+                FileVerdict::Taken
             }
             Err(_) => {
                 found.push((entry.pid, false));
-                Verdict::Refused
+                FileVerdict::Refused
             }
         });
         found.sort_unstable();
@@ -378,7 +378,7 @@ mod tests {
         for tenth in 0..20 {
             refused += folder.look(tenth * PATIENCE_NS / 10, &mut |_| {
                 looks += 1;
-                Verdict::Later
+                FileVerdict::Later
             });
         }
         assert_eq!((looks, refused), (11, 1), "one more look when it has waited long enough");
@@ -396,7 +396,7 @@ mod tests {
             folder.rests_until_ns = 0;
             refused += folder.look(1, &mut |_| {
                 looks += 1;
-                Verdict::Refused
+                FileVerdict::Refused
             });
         }
         assert_eq!((looks, refused), (MOST_NAMES, MOST_NAMES as u64 + 1), "that there were more is counted");
@@ -411,7 +411,7 @@ mod tests {
         let slow = &mut |_: &FolderEntry<'_>| {
             std::thread::sleep(std::time::Duration::from_millis(5));
             looks += 1;
-            Verdict::Later
+            FileVerdict::Later
         };
         for ms in 0..90 {
             folder.look(ms * 1_000_000, slow);

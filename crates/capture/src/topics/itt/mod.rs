@@ -7,6 +7,6 @@ mod folder;
 mod library;
 mod preparation;
 
-pub use self::files::{Itt, Wish};
+pub use self::files::{Itt, ProgramRequest};
 pub use self::library::{Library, is_library};
 pub use self::preparation::{Preparation, environment};

@@ -23,7 +23,7 @@ pub struct CompiledPlaces {
     /// Addresses, with how often they were looked at.
     waiting: BTreeMap<u64, u8>,
     /// Code that was told: its begin and end.
-    told: BTreeMap<u64, u64>,
+    known: BTreeMap<u64, u64>,
     /// Addresses that tell nothing.
     silent: BTreeSet<u64>,
     /// How many were too many, or could not be read.
@@ -52,7 +52,8 @@ impl CompiledPlaces {
     }
 
     fn is_told(&self, address: u64) -> bool {
-        self.silent.contains(&address) || self.told.range(..=address).next_back().is_some_and(|(_, end)| address < *end)
+        self.silent.contains(&address)
+            || self.known.range(..=address).next_back().is_some_and(|(_, end)| address < *end)
     }
 
     /// A scan of the code cache found these regions, and this new code.
@@ -60,9 +61,9 @@ impl CompiledPlaces {
         self.regions = regions.to_vec();
         for blob in appeared {
             // What was told of the code that lay there before does not hold for this one.
-            let told: Vec<u64> = self.told.range(blob.start..blob.end).map(|(start, _)| *start).collect();
-            told.iter().for_each(|start| {
-                self.told.remove(start);
+            let replaced: Vec<u64> = self.known.range(blob.start..blob.end).map(|(start, _)| *start).collect();
+            replaced.iter().for_each(|start| {
+                self.known.remove(start);
             });
             let silent: Vec<u64> = self.silent.range(blob.start..blob.end).copied().collect();
             silent.iter().for_each(|address| {
@@ -72,7 +73,7 @@ impl CompiledPlaces {
     }
 
     /// What places that wait are, in a code cache that is in `memory`.
-    pub fn tell(&mut self, cache: &CodeCache, memory: &mut impl RemoteMemory) -> Vec<InlinedCalls> {
+    pub fn new_calls(&mut self, cache: &CodeCache, memory: &mut impl RemoteMemory) -> Vec<InlinedCalls> {
         if self.waiting.is_empty() {
             return Vec::new();
         }
@@ -82,22 +83,22 @@ impl CompiledPlaces {
             .extend(absent.into_iter().filter(|(_, tries)| *tries < MOST_TRIES).map(|(at, tries)| (at, tries + 1)));
         let addresses: Vec<u64> = there.into_iter().map(|(address, _)| address).collect();
         let calls = cache.compiled_calls(memory, &addresses);
-        if self.told.len() + self.silent.len() >= MOST_KNOWN {
-            self.told.clear();
+        if self.known.len() + self.silent.len() >= MOST_KNOWN {
+            self.known.clear();
             self.silent.clear();
         }
         let mut new = Vec::new();
         for (address, calls) in addresses.into_iter().zip(calls) {
             match calls {
-                Some(calls) if self.told.insert(calls.start, calls.end).is_none() => new.push(calls),
+                Some(calls) if self.known.insert(calls.start, calls.end).is_none() => new.push(calls),
                 Some(_) => {}
                 None => drop(self.silent.insert(address)),
             }
         }
         let found = new.len();
-        let told = with_lines(cache, memory, new);
-        self.untold += (found - told.len()) as u64;
-        told
+        let with_lines = with_lines(cache, memory, new);
+        self.untold += (found - with_lines.len()) as u64;
+        with_lines
     }
 
     /// How many places were not told: too many, of methods that could not be read, or still waiting.
@@ -138,16 +139,16 @@ mod tests {
         let (cache, mut memory, mut places) = begun(&jvm);
         // It stopped within the code of the second description, and was called from that of the first.
         places.saw(&[jvm.code() + 30, jvm.code() + 20, 0x7fff_0000]);
-        let told = places.tell(&cache, &mut memory);
+        let calls = places.new_calls(&cache, &mut memory);
         let lines: Vec<(&str, u32)> =
-            told.iter().flat_map(|it| it.lines.iter().map(|line| (line.name.as_str(), line.line))).collect();
+            calls.iter().flat_map(|it| it.lines.iter().map(|line| (line.name.as_str(), line.line))).collect();
         assert_eq!(lines, [(METHOD, 9), (METHOD, 9), (METHOD, 7)]);
         places.saw(&[jvm.code() + 25]);
-        assert!(places.tell(&cache, &mut memory).is_empty(), "the code around it was told");
+        assert!(places.new_calls(&cache, &mut memory).is_empty(), "the code around it was told");
         let blobs: Vec<CodeBlob> = cache.blobs().cloned().collect();
         places.scanned(&places.regions.clone(), &blobs);
         places.saw(&[jvm.code() + 25]);
-        assert_eq!(places.tell(&cache, &mut memory).len(), 1, "there is other code now");
+        assert_eq!(places.new_calls(&cache, &mut memory).len(), 1, "there is other code now");
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
         places.saw(&[jvm.code()]);
         for _ in 0..=MOST_TRIES {
             assert_eq!(places.waiting.len(), 1);
-            assert!(places.tell(&cache, &mut memory).is_empty());
+            assert!(places.new_calls(&cache, &mut memory).is_empty());
         }
         assert!(places.waiting.is_empty());
     }

@@ -128,13 +128,13 @@ impl Jvm {
 
     /// Writes the lines of the places in compiled code that stacks showed into the log in `modules`. Fails, with the reason, when this
     /// can never be done.
-    pub fn tell_compiled(&mut self, modules: &Folder) -> Result<(), String> {
+    pub fn log_compiled_calls(&mut self, modules: &Folder) -> Result<(), String> {
         let Some(cache) = self.cache.as_ref().filter(|_| self.due_ns != u64::MAX) else { return Ok(()) };
-        let told = self.compiled.tell(cache, &mut self.memory);
-        if told.is_empty() {
+        let calls = self.compiled.new_calls(cache, &mut self.memory);
+        if calls.is_empty() {
             return Ok(());
         }
-        self.log(modules).and_then(|log| log.add_calls(&told, monotonic_ns())).map_err(|error| error.to_string())
+        self.log(modules).and_then(|log| log.add_calls(&calls, monotonic_ns())).map_err(|error| error.to_string())
     }
 
     /// Looks at its threads if it is time, and says in `maps` where it keeps what they wait for. Fails, with the reason, when this

@@ -51,8 +51,8 @@ impl JavaWait {
                 flags,
                 object: 0,
                 detail: switch.detail & FUTEX_BITS,
-                holder_tid: 0,
-                owner: 0,
+                owner_tid: 0,
+                owner_inner_tid: 0,
                 ..*switch
             },
             new_lock: None,
@@ -79,7 +79,7 @@ pub struct JvmLocks {
     of_stack: BTreeMap<u64, (u64, u32)>,
     of_number: HashMap<u64, u32>,
     classes: HashMap<u32, String>,
-    told: HashSet<u64>,
+    described: HashSet<u64>,
     parked: HashMap<u32, Parked>,
     /// Where a lock was when it was told first, by where it is now, or was, and its class.
     places: HashMap<(u64, u32), u64>,
@@ -114,7 +114,7 @@ impl JvmLocks {
 
     /// Tells every lock again.
     pub fn describe_again(&mut self) {
-        self.told.clear();
+        self.described.clear();
     }
 
     /// Looks at the threads of process `pid` as they are now.
@@ -197,15 +197,16 @@ impl JvmLocks {
             lock = self.first_place(lock, class);
         }
         let key = FixedState::default().hash_one((pid, lock, class, is_monitor)).max(1);
-        let is_new = !self.told.contains(&key);
-        if is_new && self.told.len() >= MOST_LOCKS {
+        let is_new = !self.described.contains(&key);
+        if is_new && self.described.len() >= MOST_LOCKS {
             return JavaWait::unknown(switch);
         }
-        let owner = u64::from(switch.holder_tid) | u64::from(switch.owner) << 32;
-        let holder_tid = self.owner(owner).filter(|owner| *owner != switch.h.tid).unwrap_or(0);
-        let switch = SwitchRecord { object: key, detail: switch.detail & FUTEX_BITS, holder_tid, owner: 0, ..*switch };
+        let owner = u64::from(switch.owner_tid) | u64::from(switch.owner_inner_tid) << 32;
+        let owner_tid = self.owner(owner).filter(|owner| *owner != switch.h.tid).unwrap_or(0);
+        let switch =
+            SwitchRecord { object: key, detail: switch.detail & FUTEX_BITS, owner_tid, owner_inner_tid: 0, ..*switch };
         let new_lock = is_new.then(|| self.lock_record(memory, pid, &switch, (lock, class, is_monitor)));
-        self.told.insert(key);
+        self.described.insert(key);
         JavaWait { switch, new_lock }
     }
 

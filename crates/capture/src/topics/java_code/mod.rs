@@ -21,7 +21,7 @@ pub use self::maps::JavaMaps;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::perf::Mapping;
-use crate::stacks::unwinding::Unwinding;
+use crate::stacks::unwinding::UnwindTables;
 
 /// Processes that are read at most.
 const MOST_JVMS: usize = 256;
@@ -115,12 +115,12 @@ impl JavaCode {
 
     /// Reads what is due, or all that there is `at_end`, writes it into the result's folder of modules, and makes it known to
     /// whoever walks stacks.
-    pub fn read(&mut self, modules: &Folder, unwinding: &mut Unwinding, at_end: bool) -> Result<()> {
+    pub fn read(&mut self, modules: &Folder, unwinding: &mut UnwindTables, at_end: bool) -> Result<()> {
         for (&pid, jvm) in &mut self.jvms {
             if let Some(Err(reason)) = self.maps.as_ref().map(|maps| jvm.read_threads(maps)) {
                 self.notices.push(notice!(JAVA_LOCKS_UNREAD, pid = pid, reason = reason));
             }
-            let named = jvm.name_methods(modules).and_then(|()| jvm.tell_compiled(modules));
+            let named = jvm.name_methods(modules).and_then(|()| jvm.log_compiled_calls(modules));
             if named.is_ok() && !at_end && !jvm.is_due(monotonic_ns()) {
                 continue;
             }

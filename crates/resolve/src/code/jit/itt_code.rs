@@ -40,7 +40,7 @@ struct Section {
 
 /// What one program told of its code.
 #[derive(Default)]
-pub struct ToldCode {
+pub struct AnnouncedCode {
     /// The pieces, in the order in which they were told.
     pub codes: Vec<CodePiece>,
     /// Where the latest method of each number, and the module at each start, is in `codes`.
@@ -79,11 +79,11 @@ impl AnnouncedBudget {
     }
 }
 
-impl ToldCode {
+impl AnnouncedCode {
     /// Takes what was told at `time_ns`.
-    pub fn take(&mut self, time_ns: u64, name: &Name<'_>, room: &mut AnnouncedBudget) {
+    pub fn take(&mut self, time_ns: u64, name: &Name<'_>, budget: &mut AnnouncedBudget) {
         match *name {
-            Name::Method(method) if method.parent == 0 => self.method(time_ns, &method, room),
+            Name::Method(method) if method.parent == 0 => self.method(time_ns, &method, budget),
             Name::MethodLines { id, address, lines } => self.lines(id, address, &lines),
             Name::MethodUnload { id } => {
                 let at = self.methods.remove(&id);
@@ -92,7 +92,7 @@ impl ToldCode {
             Name::ModuleLoad { start, end, path } => {
                 let function = Function { name: format!("[{}]", base(path)), ..Function::default() };
                 self.modules.insert(start, self.codes.len());
-                self.push((start, end.saturating_sub(start)), time_ns, function, room);
+                self.push((start, end.saturating_sub(start)), time_ns, function, budget);
             }
             Name::ModuleUnload { start } => {
                 let at = self.modules.remove(&start);
@@ -100,17 +100,17 @@ impl ToldCode {
             }
             Name::Object { id, module, .. } => {
                 let replaced = self.objects.insert(id, Loading { module, ..Loading::default() });
-                room.bytes += replaced.map_or(0, |object| object.bytes.len() as u64);
+                budget.bytes += replaced.map_or(0, |object| object.bytes.len() as u64);
             }
             Name::Section { object, kind: TEXT, address, name, .. } => {
                 if let Some(loading) = self.objects.get_mut(&object)
-                    && room.take_piece()
+                    && budget.take_piece()
                 {
                     let name = String::from_utf8_lossy(name).into_owned();
                     loading.sections.push(Section { name, address, from_ns: time_ns });
                 }
             }
-            Name::ObjectBytes { object, offset, bytes } => self.object_bytes(object, offset, bytes, room),
+            Name::ObjectBytes { object, offset, bytes } => self.object_bytes(object, offset, bytes, budget),
             Name::ObjectUnload { module } => {
                 self.unloaded.insert(module, time_ns);
             }
@@ -118,8 +118,8 @@ impl ToldCode {
         }
     }
 
-    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, room: &mut AnnouncedBudget) {
-        let Some(end) = end_of(start, size).filter(|_| room.take_piece()) else { return };
+    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, budget: &mut AnnouncedBudget) {
+        let Some(end) = end_of(start, size).filter(|_| budget.take_piece()) else { return };
         let (function, lines) = (Arc::new(function), Arc::default());
         self.codes.push(CodePiece { start, end, from_ns, until_ns: u64::MAX, function, lines, calls: Vec::new() });
     }
@@ -130,7 +130,7 @@ impl ToldCode {
         }
     }
 
-    fn method(&mut self, time_ns: u64, method: &Method<'_>, room: &mut AnnouncedBudget) {
+    fn method(&mut self, time_ns: u64, method: &Method<'_>, budget: &mut AnnouncedBudget) {
         let text = |bytes| String::from_utf8_lossy(bytes);
         let (class, name, source) = (text(method.class), text(method.name), text(method.source));
         let name = if class.is_empty() { name.into_owned() } else { format!("{class}.{name}") };
@@ -139,7 +139,7 @@ impl ToldCode {
             function.file = shown(&source);
         }
         self.methods.insert(method.id, self.codes.len());
-        self.push((method.address, method.size), time_ns, function, room);
+        self.push((method.address, method.size), time_ns, function, budget);
     }
 
     fn lines(&mut self, id: u32, address: u64, lines: &Lines<'_>) {
@@ -161,15 +161,15 @@ impl ToldCode {
         }
     }
 
-    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8], room: &mut AnnouncedBudget) {
+    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8], budget: &mut AnnouncedBudget) {
         let Some(loading) = self.objects.get_mut(&object) else { return };
         let end = offset.saturating_add(bytes.len() as u64);
         let more = end.saturating_sub(loading.bytes.len() as u64);
-        if end > MOST_OBJECT_BYTES || more > room.bytes {
-            room.refused += 1;
+        if end > MOST_OBJECT_BYTES || more > budget.bytes {
+            budget.refused += 1;
             return;
         }
-        room.bytes -= more;
+        budget.bytes -= more;
         if more > 0 {
             loading.bytes.resize(end as usize, 0);
         }
@@ -177,18 +177,18 @@ impl ToldCode {
     }
 
     /// The pieces, those of the objects in memory included.
-    pub fn finish(mut self, room: &mut AnnouncedBudget) -> Vec<CodePiece> {
+    pub fn finish(mut self, budget: &mut AnnouncedBudget) -> Vec<CodePiece> {
         self.add_lines();
         let mut objects: Vec<(u32, Loading)> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_by_key(|(id, _)| *id);
         for (_, loading) in objects {
-            self.add_object(&loading, room);
+            self.add_object(&loading, budget);
         }
         self.codes.sort_by_key(|code| code.from_ns);
         self.codes
     }
 
-    fn add_object(&mut self, loading: &Loading, room: &mut AnnouncedBudget) {
+    fn add_object(&mut self, loading: &Loading, budget: &mut AnnouncedBudget) {
         let Ok(file) = object::File::parse(&*loading.bytes) else { return };
         let until_ns = self.unloaded.get(&loading.module).copied().unwrap_or(u64::MAX);
         // Symbols of an object file lie so far into their section, whatever address LLVM has written into it.
@@ -206,7 +206,7 @@ impl ToldCode {
             let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
             let function = readable(&demangled(name));
             let at = self.codes.len();
-            self.push((start, symbol.size()), loaded.from_ns, function, room);
+            self.push((start, symbol.size()), loaded.from_ns, function, budget);
             if until_ns > loaded.from_ns {
                 self.end(Some(at), until_ns);
             }
@@ -216,28 +216,29 @@ impl ToldCode {
 
 /// What every program told of its code.
 #[derive(Default)]
-pub struct ToldCodes {
+pub struct AnnouncedCodes {
     /// By the program's file, with the process's id.
-    sources: HashMap<u32, (u32, ToldCode)>,
+    sources: HashMap<u32, (u32, AnnouncedCode)>,
     /// Room for code, and what had none.
-    pub room: AnnouncedBudget,
+    pub budget: AnnouncedBudget,
 }
 
-impl ToldCodes {
+impl AnnouncedCodes {
     /// Takes what an ITT_NAMES record tells of code.
     pub fn take(&mut self, header: &IttHeader, bytes: &[u8]) {
         for named in dwell_itt_wire::names(bytes).filter(|named| is_code(&named.name)) {
-            let (_, code) = self.sources.entry(header.source).or_insert_with(|| (header.tgid, ToldCode::default()));
-            code.take(time_ns(header, named.ticks), &named.name, &mut self.room);
+            let (_, code) =
+                self.sources.entry(header.source).or_insert_with(|| (header.tgid, AnnouncedCode::default()));
+            code.take(time_ns(header, named.ticks), &named.name, &mut self.budget);
         }
     }
 
     /// The code that each process made, by the process's id.
     pub fn take_all(&mut self) -> Vec<(u32, Vec<CodePiece>)> {
-        let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.sources).into_iter().collect();
+        let mut sources: Vec<(u32, (u32, AnnouncedCode))> = std::mem::take(&mut self.sources).into_iter().collect();
         sources.sort_by_key(|(source, _)| *source);
-        let room = &mut self.room;
-        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish(room))).collect()
+        let budget = &mut self.budget;
+        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish(budget))).collect()
     }
 }
 
@@ -272,13 +273,13 @@ mod tests {
     use crate::replay::threads::ThreadTable;
 
     fn jit(told: &[(u64, Name<'_>)]) -> Jit {
-        let (mut code, mut room) = (ToldCode::default(), AnnouncedBudget::default());
+        let (mut code, mut budget) = (AnnouncedCode::default(), AnnouncedBudget::default());
         for (time_ns, name) in told {
-            code.take(*time_ns, name, &mut room);
+            code.take(*time_ns, name, &mut budget);
         }
         let mut jit = Jit::default();
-        jit.add(0, 5, code.finish(&mut room));
-        assert_eq!(room.refused, 0);
+        jit.add(0, 5, code.finish(&mut budget));
+        assert_eq!(budget.refused, 0);
         jit
     }
 

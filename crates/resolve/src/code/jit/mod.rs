@@ -10,7 +10,7 @@ mod piece;
 mod space;
 
 pub use dump::parse as parse_dump;
-pub use itt_code::ToldCodes;
+pub use itt_code::AnnouncedCodes;
 pub use names::how_to_name;
 pub use perf_map::parse as parse_perf_map;
 pub use piece::{CodePiece, MOST_PIECES};

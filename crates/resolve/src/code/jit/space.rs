@@ -52,7 +52,7 @@ impl Jit {
     /// Reads what the collector kept, in the result's folder of modules. `relative` makes a recorded time one of the tables'.
     pub fn load(
         kept: Option<&Folder>,
-        lives: &ThreadTable,
+        thread_table: &ThreadTable,
         modules: &mut Modules,
         relative: &dyn Fn(u64) -> u64,
     ) -> Self {
@@ -65,10 +65,10 @@ impl Jit {
                 Some(KeptFile::PerfMap { tgid, time_ns } | KeptFile::JitDump { tgid, time_ns }) => (tgid, time_ns),
                 _ => continue,
             };
-            let Some(image) = lives.image_at(tgid, relative(time_ns)) else { continue };
-            let room = MOST_PIECES.saturating_sub(jit.space.len());
-            let codes = jit.read(kept, &name, room, relative);
-            let process = lives.images.get(image as usize).map(|image| lives.process_name(image.process));
+            let Some(image) = thread_table.image_at(tgid, relative(time_ns)) else { continue };
+            let most_pieces = MOST_PIECES.saturating_sub(jit.space.len());
+            let codes = jit.read(kept, &name, most_pieces, relative);
+            let process = thread_table.images.get(image as usize).map(|image| thread_table.process_name(image.process));
             let module = modules.of_jit(process.unwrap_or_default());
             jit.add(image, module, codes);
             if jit.full {
@@ -79,19 +79,19 @@ impl Jit {
     }
 
     /// Adds the pieces that a process of id `tgid` told of, at recorded times. `relative` as above.
-    pub fn add_told(
+    pub fn add_announced(
         &mut self,
         (tgid, codes): (u32, Vec<CodePiece>),
-        lives: &ThreadTable,
+        thread_table: &ThreadTable,
         modules: &mut Modules,
         relative: &dyn Fn(u64) -> u64,
     ) {
         let Some(first_ns) = codes.iter().map(|code| code.from_ns).min() else { return };
-        let Some(image) = lives.image_at(tgid, relative(first_ns)) else { return };
-        let room = MOST_PIECES.saturating_sub(self.space.len());
-        let mut codes = self.first_of(codes, "what a program told through ITT", room);
+        let Some(image) = thread_table.image_at(tgid, relative(first_ns)) else { return };
+        let most_pieces = MOST_PIECES.saturating_sub(self.space.len());
+        let mut codes = self.first_of(codes, "what a program told through ITT", most_pieces);
         codes.iter_mut().for_each(|code| code.make_relative(relative));
-        let process = lives.images.get(image as usize).map(|image| lives.process_name(image.process));
+        let process = thread_table.images.get(image as usize).map(|image| thread_table.process_name(image.process));
         let module = modules.of_jit(process.unwrap_or_default());
         self.add(image, module, codes);
     }
@@ -108,30 +108,30 @@ impl Jit {
         addresses.iter().filter_map(named).count()
     }
 
-    /// The pieces in the file of this name, `room` of them at most.
-    fn read(&mut self, kept: &Folder, name: &str, room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<CodePiece> {
+    /// The pieces in the file of this name, `most_pieces` of them at most.
+    fn read(&mut self, kept: &Folder, name: &str, most_pieces: usize, relative: &dyn Fn(u64) -> u64) -> Vec<CodePiece> {
         let mut bytes = Vec::new();
         let read = kept.read(name).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         if let Err(error) = read {
             self.notices.push(notice!(CODE_MAP_UNREAD, name = name, error = error));
         }
         if name.ends_with(".map") {
-            let codes = parse_perf_map(&bytes).take(room.saturating_add(1)).collect();
-            return self.first_of(codes, &format!("modules/{name}"), room);
+            let codes = parse_perf_map(&bytes).take(most_pieces.saturating_add(1)).collect();
+            return self.first_of(codes, &format!("modules/{name}"), most_pieces);
         }
-        let dump = parse_dump(&bytes, room.saturating_add(1));
+        let dump = parse_dump(&bytes, most_pieces.saturating_add(1));
         if let Some(fault) = dump.fault {
             let count = dump.codes.len();
             self.notices.push(notice!(CODE_MAP_DAMAGED, name = name, fault = fault, pieces = count));
         }
-        let mut codes = self.first_of(dump.codes, &format!("modules/{name}"), room);
+        let mut codes = self.first_of(dump.codes, &format!("modules/{name}"), most_pieces);
         codes.iter_mut().for_each(|code| code.make_relative(relative));
         codes
     }
 
-    fn first_of(&mut self, mut codes: Vec<CodePiece>, name: &str, room: usize) -> Vec<CodePiece> {
-        if codes.len() > room {
-            codes.truncate(room);
+    fn first_of(&mut self, mut codes: Vec<CodePiece>, name: &str, most_pieces: usize) -> Vec<CodePiece> {
+        if codes.len() > most_pieces {
+            codes.truncate(most_pieces);
             self.full = true;
             self.notices.push(notice!(CODE_MAP_CUT, name = name, most = MOST_PIECES));
         }
@@ -163,7 +163,13 @@ impl Jit {
 
     /// The piece of code at `address` of `image` at `time_ns`: its module, and the address in the space of all pieces. Of an
     /// interpreted method that nothing names, the interpreter.
-    pub fn find(&self, lives: &ThreadTable, mut image: ImageId, address: u64, mut time_ns: u64) -> Option<(u32, u64)> {
+    pub fn find(
+        &self,
+        thread_table: &ThreadTable,
+        mut image: ImageId,
+        address: u64,
+        mut time_ns: u64,
+    ) -> Option<(u32, u64)> {
         if self.tables.is_empty() {
             return None;
         }
@@ -178,7 +184,7 @@ impl Jit {
                 return found;
             }
             // A fork has what its parent had made until then.
-            let here = lives.images.get(image as usize)?;
+            let here = thread_table.images.get(image as usize)?;
             time_ns = time_ns.min(here.start_ns);
             image = here.forked_from.filter(|&origin| origin < image)?;
         }
@@ -315,8 +321,8 @@ mod tests {
     fn pieces_of_two_maps_have_places_of_their_own() {
         let mut jit = jit(parse_perf_map(b"1000 20 one\n").collect());
         jit.add(1, 6, parse_perf_map(b"1000 20 two\n").collect());
-        let lives = ThreadTable::default();
-        let (one, two) = (jit.find(&lives, 0, 0x1001, 0), jit.find(&lives, 1, 0x1001, 0));
+        let thread_table = ThreadTable::default();
+        let (one, two) = (jit.find(&thread_table, 0, 0x1001, 0), jit.find(&thread_table, 1, 0x1001, 0));
         assert_eq!((one, two), (Some((5, 1)), Some((6, 0x21))));
         assert_eq!(jit.functions_at(0x21).pop().map(|function| function.name).as_deref(), Some("two"));
         assert_eq!(jit.functions_at(0x40), []);
@@ -334,9 +340,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let kept = Folder::open(folder.path()).expect("folder");
         std::fs::write(folder.path().join("perf-1.map"), "1 1 a\n2 1 b\n3 1 c\n4 ffffffffffffffff d\n").expect("map");
-        let read = |room| {
+        let read = |most_pieces| {
             let mut jit = Jit::default();
-            let codes = jit.read(&kept, "perf-1.map", room, &|time_ns| time_ns);
+            let codes = jit.read(&kept, "perf-1.map", most_pieces, &|time_ns| time_ns);
             (codes.len(), jit.full, jit.notices.len())
         };
         assert_eq!(read(2), (2, true, 1));

@@ -16,12 +16,12 @@ const COMPLETE: u8 = StackEnd::Complete as u8;
 const TOO_DEEP: u8 = StackEnd::TooDeep as u8;
 
 /// Puts the frames of scripts in stacks into their native frames.
-pub struct Merger<'a> {
+pub struct ScriptMerger<'a> {
     functions: &'a Functions,
     rows: FastMap<(u64, i32), FrameId>,
 }
 
-impl<'a> Merger<'a> {
+impl<'a> ScriptMerger<'a> {
     /// For stacks that call `functions`.
     pub fn new(functions: &'a Functions) -> Self {
         Self { functions, rows: FastMap::default() }
@@ -68,8 +68,9 @@ pub fn end_of(stack: RawStack, script: &ScriptStack) -> u8 {
 /// For each frame of a script, the native one that ran it. Where the collector does not know, the frames' segments follow the
 /// evaluations behind those that it knows; none where the native stack has no more of them.
 fn places(stack: RawStack, script: &ScriptStack, native: &[&[FrameId]], frames: &Frames) -> Vec<Option<usize>> {
-    let told = |frame: &&ScriptFrame| frame.native != SCRIPT_BY_COUNT && usize::from(frame.native) < native.len();
-    let known: Vec<usize> = script.frames.iter().take_while(told).map(|frame| usize::from(frame.native)).collect();
+    let has_native = |frame: &&ScriptFrame| frame.native != SCRIPT_BY_COUNT && usize::from(frame.native) < native.len();
+    let known: Vec<usize> =
+        script.frames.iter().take_while(has_native).map(|frame| usize::from(frame.native)).collect();
     let rest = &script.frames[known.len()..];
     let behind = known.last().map_or(0, |last| last + 1);
     let evaluates = |number: &usize| {
@@ -138,7 +139,7 @@ mod tests {
         let chains: Vec<&[FrameId]> = chains.iter().map(Vec::as_slice).collect();
         let functions = Functions::default();
         let raw = RawStack::of_end(end);
-        let all = Merger::new(&functions).merge(raw, script, &chains, &mut frames);
+        let all = ScriptMerger::new(&functions).merge(raw, script, &chains, &mut frames);
         let name = |frame: &FrameId| {
             let row = frame.get().expect("row");
             if frames.function[row] == NAMELESS { frames.offset[row].to_string() } else { frames.function[row].clone() }

@@ -8,5 +8,5 @@ mod python;
 mod ruby;
 
 pub use functions::Functions;
-pub use merge::{Merger, end_of};
+pub use merge::{ScriptMerger, end_of};
 pub use python::line_of;

@@ -71,18 +71,26 @@ fn pythons_own_library_is_told_by_its_source() {
     };
     let threading = "/usr/lib/python3.11/threading.py";
     let cases: [(&str, &[&str], _); 7] = [
-        (threading, &["Thread._wait_for_tstate_lock", "Thread.join"], (ObjectType::ThreadJoin, Refine::Place)),
-        (threading, &["join"], (ObjectType::ThreadJoin, Refine::Place)),
-        (threading, &["Condition.wait", "Event.wait"], (ObjectType::ConditionVariable, Refine::Place)),
-        (threading, &["Condition.wait", "Semaphore.acquire"], (ObjectType::Semaphore, Refine::Place)),
-        (threading, &["Condition.wait", "Barrier._wait"], (ObjectType::Barrier, Refine::Place)),
-        ("/usr/lib/python3.11/logging/__init__.py", &["wait"], (ObjectType::Mutex, Refine::Same)),
-        (threading, &[], (ObjectType::Mutex, Refine::Same)),
+        (
+            threading,
+            &["Thread._wait_for_tstate_lock", "Thread.join"],
+            (ObjectType::ThreadJoin, PatternRefinement::Place),
+        ),
+        (threading, &["join"], (ObjectType::ThreadJoin, PatternRefinement::Place)),
+        (threading, &["Condition.wait", "Event.wait"], (ObjectType::ConditionVariable, PatternRefinement::Place)),
+        (threading, &["Condition.wait", "Semaphore.acquire"], (ObjectType::Semaphore, PatternRefinement::Place)),
+        (threading, &["Condition.wait", "Barrier._wait"], (ObjectType::Barrier, PatternRefinement::Place)),
+        ("/usr/lib/python3.11/logging/__init__.py", &["wait"], (ObjectType::Mutex, PatternRefinement::Same)),
+        (threading, &[], (ObjectType::Mutex, PatternRefinement::Same)),
     ];
     for (path, functions, (kind, refine)) in cases {
         let (found_kind, found_refine) = found(path, functions).expect("a pattern");
         assert_eq!(found_kind, kind, "{path} {functions:?}");
-        assert_eq!(found_refine == Refine::Place, refine == Refine::Place, "{path} {functions:?}");
+        assert_eq!(
+            found_refine == PatternRefinement::Place,
+            refine == PatternRefinement::Place,
+            "{path} {functions:?}"
+        );
     }
 }
 
@@ -112,7 +120,7 @@ fn a_lock_behind_parking_is_known_by_its_place() {
         recognise(callers.map(|(module, function)| Caller { module, function }))
     };
     let lock = found("absl::debian3::Mutex::Lock").unwrap();
-    assert_eq!((lock.kind, lock.refine), (Mutex, Refine::Place));
+    assert_eq!((lock.kind, lock.refine), (Mutex, PatternRefinement::Place));
     let wait = found("absl::debian3::CondVar::Wait").unwrap();
     assert_eq!(wait.kind, ConditionVariable);
 }
@@ -141,7 +149,10 @@ fn nobody_holds_what_the_jvm_waits_for_itself() {
 fn the_innermost_function_knows_the_memory() {
     let frames = [("libc.so.6", "pthread_cond_timedwait"), ("python3.11", "take_gil")];
     let found = recognise(frames.into_iter().map(|(module, function)| Caller { module, function }));
-    assert_eq!(found, Some(Recognised { kind: ObjectType::Gil, refine: Refine::CondVar, has_owner: false }));
+    assert_eq!(
+        found,
+        Some(RecognisedPattern { kind: ObjectType::Gil, refine: PatternRefinement::CondVar, has_owner: false })
+    );
 }
 
 #[test]
@@ -170,12 +181,12 @@ fn a_lock_far_outside_says_nothing() {
 
 #[test]
 fn addresses_lead_to_the_object() {
-    assert_eq!(Refine::CondVar.base(0x1c8), 0x1a0);
-    assert_eq!(Refine::CondVar.base(0x1cc), 0x1a0);
-    assert_eq!(Refine::RwLock.base(0x168), 0x160);
-    assert_eq!(Refine::RwLock.base(0x16c), 0x160);
-    assert_eq!(Refine::Barrier.base(0x124), 0x120);
-    assert_eq!(Refine::CondVar.base(8), 0);
+    assert_eq!(PatternRefinement::CondVar.base(0x1c8), 0x1a0);
+    assert_eq!(PatternRefinement::CondVar.base(0x1cc), 0x1a0);
+    assert_eq!(PatternRefinement::RwLock.base(0x168), 0x160);
+    assert_eq!(PatternRefinement::RwLock.base(0x16c), 0x160);
+    assert_eq!(PatternRefinement::Barrier.base(0x124), 0x120);
+    assert_eq!(PatternRefinement::CondVar.base(8), 0);
 }
 
 #[test]

@@ -6,10 +6,10 @@ use dwell_store::tables::{CounterValues, Counters, TaskMetadata};
 use super::async_stacks::Stitches;
 use super::counted::UnkeptCounts;
 use super::counters::CounterBook;
-use super::event_context::Who;
+use super::event_context::EventContext;
 use super::sync::SyncBook;
-use super::tasks::{Nested, TaskBook, TypeKey};
-use crate::input::annotation_event::{AnnotationKind, HitValue, InstanceId, Scope, Subject, TaskName};
+use super::tasks::{NestedTasks, TaskBook, TypeKey};
+use crate::input::annotation_event::{AnnotationKind, HitValue, InstanceId, MetadataSubject, Scope, TaskName};
 use crate::input::texts::{TextId, Texts};
 use crate::replay::rows::{
     RawMarkerRow, RawMarkerValueRow, RawMarkerValues, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits,
@@ -24,7 +24,7 @@ const MOST_MARKERS: usize = 250_000_000;
 /// The tables; types and objects have no names yet.
 pub struct UnresolvedAnnotations {
     /// Tasks.
-    pub tasks: Nested,
+    pub tasks: NestedTasks,
     /// Complete.
     pub metadata: TaskMetadata,
     /// Markers.
@@ -59,52 +59,57 @@ pub struct Annotations {
 
 impl Annotations {
     /// Takes the next thing said, unless it names or leaves out the thread.
-    pub fn take(&mut self, who: &Who, what: &AnnotationKind) {
+    pub fn take(&mut self, context: &EventContext, what: &AnnotationKind) {
         let counted = &mut self.counted;
         match *what {
-            AnnotationKind::Lost(count) => self.lose(who, count),
+            AnnotationKind::Lost(count) => self.lose(context, count),
             AnnotationKind::Begin { scope, name, id, parent } => {
                 let kind = if matches!(scope, Scope::Probe(_)) { TaskKind::Probe } else { TaskKind::Task };
-                self.tasks.begin(who, type_key(who, kind, scope, name), (id, parent), counted);
+                self.tasks.begin(context, type_key(context, kind, scope, name), (id, parent), counted);
             }
-            AnnotationKind::End { scope } => self.tasks.end(who, scope, counted),
+            AnnotationKind::End { scope } => self.tasks.end(context, scope, counted),
             AnnotationKind::Next { scope } => {
-                if self.tasks.is_open(who, scope) {
-                    self.tasks.end(who, scope, counted);
+                if self.tasks.is_open(context, scope) {
+                    self.tasks.end(context, scope, counted);
                 }
-                let key = type_key(who, TaskKind::Probe, scope, TaskName::Text(TextId::EMPTY));
-                self.tasks.begin(who, key, (InstanceId::default(), InstanceId::default()), counted);
+                let key = type_key(context, TaskKind::Probe, scope, TaskName::Text(TextId::EMPTY));
+                self.tasks.begin(context, key, (InstanceId::default(), InstanceId::default()), counted);
             }
             AnnotationKind::BeginById { kind, domain, name, id, parent } => {
-                self.tasks.begin_by_id(who, type_key(who, kind, Scope::Domain(domain), name), (id, parent), counted);
+                self.tasks.begin_by_id(
+                    context,
+                    type_key(context, kind, Scope::Domain(domain), name),
+                    (id, parent),
+                    counted,
+                );
             }
-            AnnotationKind::EndById { kind, domain, id } => self.tasks.end_by_id(who, (kind, domain), id, counted),
-            AnnotationKind::EventStart(name) => self.tasks.start_event(who, name, counted),
-            AnnotationKind::EventEnd(name) => self.tasks.end_event(who, name, counted),
+            AnnotationKind::EndById { kind, domain, id } => self.tasks.end_by_id(context, (kind, domain), id, counted),
+            AnnotationKind::EventStart(name) => self.tasks.start_event(context, name, counted),
+            AnnotationKind::EventEnd(name) => self.tasks.end_event(context, name, counted),
             AnnotationKind::Frame { .. } | AnnotationKind::Request { .. } => {}
-            AnnotationKind::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
-            AnnotationKind::Hit { probe, ref values } => self.hit(who, probe, values),
+            AnnotationKind::Marker { domain, name, scope } => self.mark(context, (domain, name), scope),
+            AnnotationKind::Hit { probe, ref values } => self.hit(context, probe, values),
             AnnotationKind::Number { domain, of, key, value } => {
-                self.datum(who, (domain, of), (key, TextId::EMPTY), value);
+                self.datum(context, (domain, of), (key, TextId::EMPTY), value);
             }
-            AnnotationKind::Text { domain, of, key, text } => self.datum(who, (domain, of), (key, text), 0.0),
+            AnnotationKind::Text { domain, of, key, text } => self.datum(context, (domain, of), (key, text), 0.0),
             AnnotationKind::Count { domain, name, kind, value } => {
-                self.counters.count(who, (domain, name), (kind, value), counted);
+                self.counters.count(context, (domain, name), (kind, value), counted);
             }
-            AnnotationKind::Enter { id } => self.stitches.enter(who, id, &mut self.counted),
-            AnnotationKind::Leave(id) => self.stitches.leave(who, id),
+            AnnotationKind::Enter { id } => self.stitches.enter(context, id, &mut self.counted),
+            AnnotationKind::Leave(id) => self.stitches.leave(context, id),
             AnnotationKind::ThreadName(_) | AnnotationKind::ThreadIgnore => {}
-            _ => self.take_sync(who, what),
+            _ => self.take_sync(context, what),
         }
     }
 
-    fn take_sync(&mut self, who: &Who, what: &AnnotationKind) {
+    fn take_sync(&mut self, context: &EventContext, what: &AnnotationKind) {
         let (sync, counted) = (&mut self.sync, &mut self.counted);
         match *what {
-            AnnotationKind::Prepare(address) => sync.prepare(who, address, counted),
-            AnnotationKind::Acquired(address) => sync.end(who, address, SyncOutcome::Acquired, counted),
-            AnnotationKind::Cancel(address) => sync.end(who, address, SyncOutcome::Cancelled, counted),
-            AnnotationKind::Releasing(address) => sync.release(who, address),
+            AnnotationKind::Prepare(address) => sync.prepare(context, address, counted),
+            AnnotationKind::Acquired(address) => sync.end(context, address, SyncOutcome::Acquired, counted),
+            AnnotationKind::Cancel(address) => sync.end(context, address, SyncOutcome::Cancelled, counted),
+            AnnotationKind::Releasing(address) => sync.release(context, address),
             _ => {}
         }
     }
@@ -124,45 +129,55 @@ impl Annotations {
         true
     }
 
-    /// A frame that was from `who.at_ns` to `end_ns`.
-    pub fn frame(&mut self, who: &Who, domain: TextId, id: InstanceId, end_ns: u64) {
-        let key = type_key(who, TaskKind::Frame, Scope::Domain(domain), TaskName::Text(domain));
-        self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, id, &mut self.counted);
+    /// A frame that was from `context.at_ns` to `end_ns`.
+    pub fn frame(&mut self, context: &EventContext, domain: TextId, id: InstanceId, end_ns: u64) {
+        let key = type_key(context, TaskKind::Frame, Scope::Domain(domain), TaskName::Text(domain));
+        self.tasks.frame((context, &EventContext { at_ns: end_ns, ..*context }), key, id, &mut self.counted);
     }
 
-    /// A request that was handled from `who.at_ns` to `end_ns`.
-    pub fn request(&mut self, who: &Who, name: TextId, end_ns: u64) {
-        let key = type_key(who, TaskKind::Request, Scope::Domain(TextId::EMPTY), TaskName::Text(name));
-        self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, InstanceId::default(), &mut self.counted);
+    /// A request that was handled from `context.at_ns` to `end_ns`.
+    pub fn request(&mut self, context: &EventContext, name: TextId, end_ns: u64) {
+        let key = type_key(context, TaskKind::Request, Scope::Domain(TextId::EMPTY), TaskName::Text(name));
+        self.tasks.frame(
+            (context, &EventContext { at_ns: end_ns, ..*context }),
+            key,
+            InstanceId::default(),
+            &mut self.counted,
+        );
     }
 
-    fn lose(&mut self, who: &Who, count: u32) {
+    fn lose(&mut self, context: &EventContext, count: u32) {
         self.counted.lost += u64::from(count);
-        self.tasks.lose(who);
-        self.sync.lose(who);
-        self.stitches.lose(who);
+        self.tasks.lose(context);
+        self.sync.lose(context);
+        self.stitches.lose(context);
     }
 
-    fn mark(&mut self, who: &Who, (domain, name): (TextId, TextId), scope: MarkerScope) {
+    fn mark(&mut self, context: &EventContext, (domain, name): (TextId, TextId), scope: MarkerScope) {
         if self.markers.len() >= MOST_MARKERS {
             self.counted.rows += 1;
             return;
         }
-        let key = type_key(who, TaskKind::Marker, Scope::Domain(domain), TaskName::Text(name));
+        let key = type_key(context, TaskKind::Marker, Scope::Domain(domain), TaskName::Text(name));
         let task_type = self.tasks.type_of(key, &mut self.counted);
-        self.markers.push(RawMarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
+        self.markers.push(RawMarkerRow {
+            task_type,
+            thread: context.thread,
+            time_ns: context.at_ns,
+            scope: scope.code(),
+        });
     }
 
     /// A hit of a probe: a marker and its values.
-    fn hit(&mut self, who: &Who, probe: u16, values: &[HitValue]) {
+    fn hit(&mut self, context: &EventContext, probe: u16, values: &[HitValue]) {
         if self.markers.len() >= MOST_MARKERS || self.marker_values.len() + values.len() > MOST_METADATA {
             self.counted.rows += 1;
             return;
         }
         let name = TaskName::Text(TextId::EMPTY);
-        let key = type_key(who, TaskKind::ProbeHit, Scope::Probe(probe), name);
+        let key = type_key(context, TaskKind::ProbeHit, Scope::Probe(probe), name);
         let task_type = self.tasks.type_of(key, &mut self.counted);
-        let (thread, time_ns) = (who.thread, who.at_ns);
+        let (thread, time_ns) = (context.thread, context.at_ns);
         self.markers.push(RawMarkerRow { task_type, thread, time_ns, scope: MarkerScope::Thread.code() });
         for (place, &HitValue { kind, bits, text }) in (0..).zip(values) {
             let kind = kind.code();
@@ -170,20 +185,33 @@ impl Annotations {
         }
     }
 
-    fn datum(&mut self, who: &Who, (domain, of): (TextId, Subject), (key, text): (TextId, TextId), number: f64) {
+    fn datum(
+        &mut self,
+        context: &EventContext,
+        (domain, of): (TextId, MetadataSubject),
+        (key, text): (TextId, TextId),
+        number: f64,
+    ) {
         if !number.is_finite() {
             self.counted.values += 1;
         } else if self.metadata.len() >= MOST_METADATA {
             self.counted.rows += 1;
         } else {
-            let task = self.tasks.of_datum(who, domain, of);
-            self.metadata.push(RawMetadatumRow { task, thread: who.thread, time_ns: who.now_ns, key, number, text });
+            let task = self.tasks.of_datum(context, domain, of);
+            self.metadata.push(RawMetadatumRow {
+                task,
+                thread: context.thread,
+                time_ns: context.now_ns,
+                key,
+                number,
+                text,
+            });
         }
     }
 
     /// The tables. `end_ns` is the collection's.
-    pub fn finish(&mut self, lives: &ThreadTable, texts: &Texts, end_ns: u64) -> UnresolvedAnnotations {
-        let (tasks, task_rows) = self.tasks.finish(lives, end_ns);
+    pub fn finish(&mut self, thread_table: &ThreadTable, texts: &Texts, end_ns: u64) -> UnresolvedAnnotations {
+        let (tasks, task_rows) = self.tasks.finish(thread_table, end_ns);
         let metadata = std::mem::take(&mut self.metadata);
         let show = |ids: Vec<TextId>, what| ids.into_iter().map(|id| texts.show(id, what)).collect();
         let metadata = TaskMetadata {
@@ -197,12 +225,12 @@ impl Annotations {
         let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
         let marker_values = std::mem::take(&mut self.marker_values).in_order_of(|values| &values.time_ns);
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
-        let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
+        let sync_waits = self.sync.finish(thread_table, end_ns, &mut self.counted);
         UnresolvedAnnotations { tasks, metadata, markers, marker_values, counters, counter_values, sync_waits }
     }
 }
 
-fn type_key(who: &Who, kind: TaskKind, scope: Scope, name: TaskName) -> TypeKey {
-    let image = if matches!(name, TaskName::Function(_)) { who.image } else { ImageId::MAX };
+fn type_key(context: &EventContext, kind: TaskKind, scope: Scope, name: TaskName) -> TypeKey {
+    let image = if matches!(name, TaskName::Function(_)) { context.image } else { ImageId::MAX };
     TypeKey { kind, scope, name, image }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use dwell_model::ThreadId;
 
 use super::counted::UnkeptCounts;
-use super::event_context::Who;
+use super::event_context::EventContext;
 use crate::replay::threads::ImageId;
 
 /// At least so many of the newest requests are known, at most twice as many.
@@ -65,11 +65,11 @@ impl Stitches {
     }
 
     /// The thread begins to do the work `id`.
-    pub fn enter(&mut self, who: &Who, id: u64, counted: &mut UnkeptCounts) {
-        let asked = self.asked.get(&(who.tgid, id)).or_else(|| self.asked_before.get(&(who.tgid, id)));
+    pub fn enter(&mut self, context: &EventContext, id: u64, counted: &mut UnkeptCounts) {
+        let asked = self.asked.get(&(context.tgid, id)).or_else(|| self.asked_before.get(&(context.tgid, id)));
         counted.askers += u64::from(asked.is_none() && id != 0);
         let stack = asked.copied().unwrap_or(0);
-        let thread = self.of_thread(who.thread, who.image);
+        let thread = self.of_thread(context.thread, context.image);
         if thread.entered.len() >= MOST_ENTERED {
             thread.entered.remove(0);
         }
@@ -78,16 +78,16 @@ impl Stitches {
     }
 
     /// It has done it.
-    pub fn leave(&mut self, who: &Who, id: u64) {
-        let thread = self.of_thread(who.thread, who.image);
+    pub fn leave(&mut self, context: &EventContext, id: u64) {
+        let thread = self.of_thread(context.thread, context.image);
         if let Some(at) = thread.entered.iter().rposition(|(entered, _)| *entered == id) {
             thread.entered.truncate(at);
         }
     }
 
     /// Events of the thread are lost: what it is within is not known any more.
-    pub fn lose(&mut self, who: &Who) {
-        self.of_thread(who.thread, who.image).entered.clear();
+    pub fn lose(&mut self, context: &EventContext) {
+        self.of_thread(context.thread, context.image).entered.clear();
     }
 
     /// The thread, of a program, is seen at this user stack. Returns who requested its work.
@@ -107,8 +107,8 @@ impl Stitches {
 mod tests {
     use super::*;
 
-    fn who() -> Who {
-        Who {
+    fn context() -> EventContext {
+        EventContext {
             thread: ThreadId::new(0),
             process: dwell_model::ProcessId::new(0),
             tgid: 5,
@@ -129,9 +129,9 @@ mod tests {
             stitches.ask(5, id, id + 7);
         }
         for (id, stack) in [(1, 0), (2 * ASKED_KEPT as u64 + 1, 2 * ASKED_KEPT as u64 + 8), (0, 0)] {
-            stitches.enter(&who(), id, &mut counted);
+            stitches.enter(&context(), id, &mut counted);
             assert_eq!(stitches.asker(ThreadId::new(0), 0, 9).stack, stack);
-            stitches.leave(&who(), id);
+            stitches.leave(&context(), id);
         }
         assert_eq!(counted.askers, 1);
     }

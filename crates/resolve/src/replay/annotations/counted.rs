@@ -6,7 +6,7 @@ pub struct UnkeptCounts {
     /// Events that the programs' buffers had no room for.
     pub lost: u64,
     /// Events of unknown threads.
-    pub strangers: u64,
+    pub unknown_threads: u64,
     /// Ends without a beginning.
     pub unmatched_ends: u64,
     /// Tasks within too many others.

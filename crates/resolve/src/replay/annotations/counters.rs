@@ -7,7 +7,7 @@ use dwell_store::Table;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
 
 use super::counted::UnkeptCounts;
-use super::event_context::Who;
+use super::event_context::EventContext;
 use crate::input::texts::{TextId, Texts};
 use crate::interner::Interner;
 
@@ -42,7 +42,7 @@ impl CounterBook {
     /// The counter is set to `value`, or `value` is added to it.
     pub fn count(
         &mut self,
-        who: &Who,
+        context: &EventContext,
         (domain, name): (TextId, TextId),
         what: (CounterKind, f64),
         counted: &mut UnkeptCounts,
@@ -52,7 +52,7 @@ impl CounterBook {
             counted.values += 1;
             return;
         }
-        let key = Key { process: who.process, domain, name };
+        let key = Key { process: context.process, domain, name };
         let is_full = self.states.len() >= MOST_COUNTERS && self.keys.get(&key).is_none();
         if self.values.len() >= MOST_VALUES || is_full {
             counted.rows += 1;
@@ -71,8 +71,8 @@ impl CounterBook {
         }
         let row = CounterValueRow {
             counter: CounterId::new(counter),
-            time_ns: who.at_ns,
-            thread: who.thread,
+            time_ns: context.at_ns,
+            thread: context.thread,
             value: state.value,
         };
         self.values.push(row);

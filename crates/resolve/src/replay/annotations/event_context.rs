@@ -6,7 +6,7 @@ use crate::replay::threads::ImageId;
 
 /// Whom and when a thing is said of; times are ns since the collection's start.
 #[derive(Clone, Copy, Debug)]
-pub struct Who {
+pub struct EventContext {
     /// The thread.
     pub thread: ThreadId,
     /// Its process.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use dwell_model::{ObjectType, SyncOutcome, ThreadId};
 
 use super::counted::UnkeptCounts;
-use super::event_context::Who;
+use super::event_context::EventContext;
 use crate::input::texts::TextId;
 use crate::replay::numbers::SyncNumber;
 use crate::replay::rows::{RawSyncWaitRow, RawSyncWaits};
@@ -34,11 +34,20 @@ pub struct SyncObject {
     pub class: TextId,
     /// Its name, empty for none.
     pub name: TextId,
-    holder: ThreadId,
+    owner: Option<ThreadId>,
+}
+
+/// A wait that goes on, as its program announced it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnnouncedWait {
+    /// What for.
+    pub object: SyncNumber,
+    /// The other thread that acquired it for itself, if one did.
+    pub owner: Option<ThreadId>,
 }
 
 /// What a program says of a new object: type, the program's word for it, name.
-pub type Description = (ObjectType, TextId, TextId);
+pub type SyncDescription = (ObjectType, TextId, TextId);
 
 #[derive(Clone, Debug, Default)]
 struct Prepared {
@@ -63,24 +72,30 @@ pub struct SyncBook {
 
 impl SyncBook {
     /// An object is at `address` of the program `source` from now on.
-    pub fn create(&mut self, source: u32, address: u64, told: Description, counted: &mut UnkeptCounts) {
+    pub fn create(&mut self, source: u32, address: u64, description: SyncDescription, counted: &mut UnkeptCounts) {
         let known = self.current.get(&(source, address)).and_then(|id| self.objects.get_mut(id.get()?));
         match known.filter(|object| object.image.is_none()) {
             // Nobody ever waited for the one that was here.
-            Some(object) => (object.kind, object.class, object.name) = told,
-            None => drop(self.add(source, address, told, counted)),
+            Some(object) => (object.kind, object.class, object.name) = description,
+            None => drop(self.add(source, address, description, counted)),
         }
     }
 
-    fn add(&mut self, source: u32, address: u64, told: Description, counted: &mut UnkeptCounts) -> Option<SyncNumber> {
+    fn add(
+        &mut self,
+        source: u32,
+        address: u64,
+        description: SyncDescription,
+        counted: &mut UnkeptCounts,
+    ) -> Option<SyncNumber> {
         if self.objects.len() >= MOST_OBJECTS {
             counted.objects += 1;
             self.current.remove(&(source, address));
             return None;
         }
         let id = SyncNumber::new(self.objects.len());
-        let (kind, class, name) = told;
-        self.objects.push(SyncObject { image: None, address, kind, class, name, holder: ThreadId::NONE });
+        let (kind, class, name) = description;
+        self.objects.push(SyncObject { image: None, address, kind, class, name, owner: None });
         self.current.insert((source, address), id);
         Some(id)
     }
@@ -120,24 +135,24 @@ impl SyncBook {
         self.prepared.clear();
     }
 
-    fn of_thread(&mut self, who: &Who) -> &mut Prepared {
-        let row = who.thread.get().unwrap_or(0);
+    fn of_thread(&mut self, context: &EventContext) -> &mut Prepared {
+        let row = context.thread.get().unwrap_or(0);
         if row >= self.prepared.len() {
             self.prepared.resize(row + 1, Prepared::default());
         }
-        let turn = self.turns.get(&who.source).copied().unwrap_or(0);
+        let turn = self.turns.get(&context.source).copied().unwrap_or(0);
         let prepared = &mut self.prepared[row];
-        if (prepared.image, prepared.turn) != (who.image, turn) {
-            *prepared = Prepared { image: who.image, turn, open: Vec::new() };
+        if (prepared.image, prepared.turn) != (context.image, turn) {
+            *prepared = Prepared { image: context.image, turn, open: Vec::new() };
         }
         prepared
     }
 
     /// The thread begins to wait. OpenMP's runtime says so twice, from the construct and from the lock below it: the first
     /// one counts.
-    pub fn prepare(&mut self, who: &Who, address: u64, counted: &mut UnkeptCounts) {
-        let Some(id) = self.at(who.source, address, counted) else { return };
-        let prepared = self.of_thread(who);
+    pub fn prepare(&mut self, context: &EventContext, address: u64, counted: &mut UnkeptCounts) {
+        let Some(id) = self.at(context.source, address, counted) else { return };
+        let prepared = self.of_thread(context);
         if prepared.open.iter().any(|(open, _)| *open == id) {
             return;
         }
@@ -148,27 +163,27 @@ impl SyncBook {
             counted.rows += 1;
             return;
         }
-        self.change(id, |object| object.image = Some(who.image));
+        self.change(id, |object| object.image = Some(context.image));
         let row = self.waits.push(RawSyncWaitRow {
-            thread: who.thread,
+            thread: context.thread,
             object: id,
-            start_ns: who.now_ns,
-            end_ns: who.now_ns,
+            start_ns: context.now_ns,
+            end_ns: context.now_ns,
             outcome: SyncOutcome::Unknown.code(),
         });
-        self.of_thread(who).open.push((id, row));
+        self.of_thread(context).open.push((id, row));
     }
 
     /// The thread has the object, or gave up. Without a wait that it announced, it had it at once.
-    pub fn end(&mut self, who: &Who, address: u64, outcome: SyncOutcome, counted: &mut UnkeptCounts) {
-        let Some(id) = self.at(who.source, address, counted) else { return };
-        let prepared = self.of_thread(who);
+    pub fn end(&mut self, context: &EventContext, address: u64, outcome: SyncOutcome, counted: &mut UnkeptCounts) {
+        let Some(id) = self.at(context.source, address, counted) else { return };
+        let prepared = self.of_thread(context);
         let at = prepared.open.iter().rposition(|(open, _)| *open == id);
         if let Some((_, row)) = at.map(|at| prepared.open.remove(at)) {
-            self.close(row, who.now_ns, outcome);
+            self.close(row, context.now_ns, outcome);
         }
         if outcome == SyncOutcome::Acquired {
-            self.change(id, |object| object.holder = who.thread);
+            self.change(id, |object| object.owner = Some(context.thread));
         }
     }
 
@@ -178,33 +193,33 @@ impl SyncBook {
     }
 
     /// The thread gives the object away.
-    pub fn release(&mut self, who: &Who, address: u64) {
-        let known = self.current.get(&(who.source, address));
+    pub fn release(&mut self, context: &EventContext, address: u64) {
+        let known = self.current.get(&(context.source, address));
         let object = known.and_then(|id| self.objects.get_mut(id.get()?));
-        if let Some(object) = object.filter(|object| object.holder == who.thread) {
-            object.holder = ThreadId::NONE;
+        if let Some(object) = object.filter(|object| object.owner == Some(context.thread)) {
+            object.owner = None;
         }
     }
 
     /// Events of the thread are lost: which of its waits go on is not known any more.
-    pub fn lose(&mut self, who: &Who) {
-        self.of_thread(who).open.clear();
+    pub fn lose(&mut self, context: &EventContext) {
+        self.of_thread(context).open.clear();
     }
 
-    /// What the thread, of a program, has announced last that it waits for, and who holds that.
-    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<(SyncNumber, ThreadId)> {
+    /// The wait that the thread, of a program, has announced last.
+    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<AnnouncedWait> {
         let prepared = self.prepared.get(thread.get()?).filter(|prepared| prepared.image == image)?;
         let &(id, _) = prepared.open.last()?;
         let object = self.objects.get(id.get()?)?;
-        let held = has_holder(object.kind) && object.holder != thread;
-        Some((id, if held { object.holder } else { ThreadId::NONE }))
+        let owner = object.owner.filter(|&owner| is_exclusive(object.kind) && owner != thread);
+        Some(AnnouncedWait { object: id, owner })
     }
 
     /// The waits. Those that go on end with their threads; those whose end is not known are counted and left out.
-    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64, counted: &mut UnkeptCounts) -> RawSyncWaits {
+    pub fn finish(&mut self, thread_table: &ThreadTable, end_ns: u64, counted: &mut UnkeptCounts) -> RawSyncWaits {
         for thread in 0..self.prepared.len() {
             let Prepared { image, open, .. } = std::mem::take(&mut self.prepared[thread]);
-            let end = lives.end_of(ThreadId::new(thread), image, end_ns);
+            let end = thread_table.end_of(ThreadId::new(thread), image, end_ns);
             for (_, row) in open {
                 self.close(row, end, SyncOutcome::Unfinished);
             }
@@ -221,7 +236,7 @@ impl SyncBook {
 }
 
 /// Whether who acquires such an object has it for itself until it is released.
-fn has_holder(kind: ObjectType) -> bool {
+fn is_exclusive(kind: ObjectType) -> bool {
     !matches!(
         kind,
         ObjectType::OpenMpBarrier | ObjectType::Barrier | ObjectType::Semaphore | ObjectType::ConditionVariable

@@ -10,8 +10,8 @@ use std::hash::RandomState;
 use dwell_model::{TaskId, TaskKind, ThreadId};
 
 use super::counted::UnkeptCounts;
-use super::event_context::Who;
-use crate::input::annotation_event::{InstanceId, Scope, Subject, TaskName};
+use super::event_context::EventContext;
+use crate::input::annotation_event::{InstanceId, MetadataSubject, Scope, TaskName};
 use crate::input::texts::TextId;
 use crate::interner::Interner;
 use crate::replay::numbers::{TaskNumber, TypeNumber};
@@ -97,7 +97,13 @@ impl TaskBook {
         TypeNumber::new(self.types.intern(key))
     }
 
-    fn push(&mut self, who: &Who, key: TypeKey, id: InstanceId, counted: &mut UnkeptCounts) -> Option<TaskNumber> {
+    fn push(
+        &mut self,
+        context: &EventContext,
+        key: TypeKey,
+        id: InstanceId,
+        counted: &mut UnkeptCounts,
+    ) -> Option<TaskNumber> {
         if self.rows.len() >= MOST_ROWS {
             counted.rows += 1;
             return None;
@@ -105,10 +111,10 @@ impl TaskBook {
         let task_type = self.type_of(key, counted);
         let row = RawTaskRow {
             task_type,
-            thread: who.thread,
+            thread: context.thread,
             end_thread: ThreadId::NONE,
-            start_ns: who.at_ns,
-            end_ns: who.at_ns,
+            start_ns: context.at_ns,
+            end_ns: context.at_ns,
             id: id.0,
             finished: false,
         };
@@ -116,10 +122,10 @@ impl TaskBook {
         Some(TaskNumber::new(self.rows.push(row)))
     }
 
-    fn close(&mut self, row: TaskNumber, who: &Who) {
+    fn close(&mut self, row: TaskNumber, context: &EventContext) {
         let Some(row) = row.get() else { return };
-        self.rows.end_ns[row] = who.at_ns.max(self.rows.start_ns[row]);
-        self.rows.end_thread[row] = who.thread;
+        self.rows.end_ns[row] = context.at_ns.max(self.rows.start_ns[row]);
+        self.rows.end_thread[row] = context.thread;
         self.rows.finished[row] = true;
     }
 
@@ -136,17 +142,17 @@ impl TaskBook {
     }
 
     /// The thread's open tasks. Those of the program that its process ran before end with it.
-    fn nest(&mut self, who: &Who) -> &mut Nest {
-        let row = who.thread.get().unwrap_or(0);
+    fn nest(&mut self, context: &EventContext) -> &mut Nest {
+        let row = context.thread.get().unwrap_or(0);
         if row >= self.nests.len() {
             self.nests.resize(row + 1, Nest::default());
         }
-        if self.nests[row].image != who.image {
-            self.cut_nest(row, who.image_ns);
-            self.nests[row].image = who.image;
+        if self.nests[row].image != context.image {
+            self.cut_nest(row, context.image_ns);
+            self.nests[row].image = context.image;
         }
-        if who.source != 0 {
-            self.nests[row].source = who.source;
+        if context.source != 0 {
+            self.nests[row].source = context.source;
         }
         &mut self.nests[row]
     }
@@ -169,73 +175,79 @@ impl TaskBook {
     }
 
     /// Events of the thread are lost: which of its tasks go on is not known any more.
-    pub fn lose(&mut self, who: &Who) {
-        self.nest(who);
-        self.cut_nest(who.thread.get().unwrap_or(0), who.now_ns);
+    pub fn lose(&mut self, context: &EventContext) {
+        self.nest(context);
+        self.cut_nest(context.thread.get().unwrap_or(0), context.now_ns);
     }
 
     /// A task of the thread begins. `parent` is what the program named.
     pub fn begin(
         &mut self,
-        who: &Who,
+        context: &EventContext,
         key: TypeKey,
         (id, parent): (InstanceId, InstanceId),
         counted: &mut UnkeptCounts,
     ) {
-        let nest = self.nest(who);
+        let nest = self.nest(context);
         if nest.open.len() >= MOST_OPEN {
             nest.hidden += 1;
             counted.deep += 1;
             return;
         }
         let outer = nest.open.last().map(|outer| outer.row);
-        let Some(row) = self.push(who, key, id, counted) else { return };
-        let parent = outer.unwrap_or_else(|| self.named(who.source, key.scope, parent));
+        let Some(row) = self.push(context, key, id, counted) else { return };
+        let parent = outer.unwrap_or_else(|| self.named(context.source, key.scope, parent));
         self.set_parent(row, parent);
-        self.nest(who).open.push(Open { row, scope: key.scope, id });
+        self.nest(context).open.push(Open { row, scope: key.scope, id });
         if let (Scope::Domain(domain), true) = (key.scope, id.is_some()) {
-            self.register(Instance { source: who.source, domain, id }, row, who.at_ns, counted);
+            self.register(Instance { source: context.source, domain, id }, row, context.at_ns, counted);
         }
     }
 
     /// Whether the thread is in a task of the scope.
-    pub fn is_open(&mut self, who: &Who, scope: Scope) -> bool {
-        self.nest(who).open.iter().any(|task| task.scope == scope)
+    pub fn is_open(&mut self, context: &EventContext, scope: Scope) -> bool {
+        self.nest(context).open.iter().any(|task| task.scope == scope)
     }
 
     /// The innermost task of the scope ends.
-    pub fn end(&mut self, who: &Who, scope: Scope, counted: &mut UnkeptCounts) {
-        let nest = self.nest(who);
+    pub fn end(&mut self, context: &EventContext, scope: Scope, counted: &mut UnkeptCounts) {
+        let nest = self.nest(context);
         if nest.hidden > 0 {
             nest.hidden -= 1;
             return;
         }
         let Some(at) = nest.open.iter().rposition(|task| task.scope == scope) else {
             let kind = if matches!(scope, Scope::Probe(_)) { TaskKind::Probe } else { TaskKind::Task };
-            return self.end_earlier(who, (kind, scope), InstanceId::default(), counted);
+            return self.end_earlier(context, (kind, scope), InstanceId::default(), counted);
         };
         let task = nest.open.remove(at);
         // Tasks within it that go on are now nested in the task around both.
         let inner = nest.open.get(at).map(|inner| inner.row);
         let outer = at.checked_sub(1).map_or(TaskNumber::NONE, |outer| nest.open[outer].row);
-        self.close(task.row, who);
-        self.forget(who.source, &task);
+        self.close(task.row, context);
+        self.forget(context.source, &task);
         if let Some(inner) = inner {
             self.set_parent(inner, outer);
         }
     }
 
     /// A task ends whose beginning was not recorded. It was open when the collection began, if its thread was there.
-    fn end_earlier(&mut self, who: &Who, (kind, scope): (TaskKind, Scope), id: InstanceId, counted: &mut UnkeptCounts) {
-        if !who.was_there {
+    fn end_earlier(
+        &mut self,
+        context: &EventContext,
+        (kind, scope): (TaskKind, Scope),
+        id: InstanceId,
+        counted: &mut UnkeptCounts,
+    ) {
+        if !context.was_there {
             counted.unmatched_ends += 1;
             return;
         }
         let name = TaskName::Text(if kind == TaskKind::Probe { TextId::EMPTY } else { TextId::UNKNOWN });
         let key = TypeKey { kind, scope, name, image: ImageId::MAX };
-        let begun = Who { at_ns: 0, ..*who };
+        let begun = EventContext { at_ns: 0, ..*context };
         if let Some(row) = self.push(&begun, key, id, counted) {
-            self.close(row, who);
+            self.close(row, context);
             if matches!(kind, TaskKind::Task | TaskKind::Probe) {
                 self.earlier.push(row);
             }
@@ -274,64 +286,70 @@ impl TaskBook {
     /// A task begins that is ended by its id.
     pub fn begin_by_id(
         &mut self,
-        who: &Who,
+        context: &EventContext,
         key: TypeKey,
         (id, parent): (InstanceId, InstanceId),
         counted: &mut UnkeptCounts,
     ) {
         let Scope::Domain(domain) = key.scope else { return };
-        let Some(row) = self.push(who, key, id, counted) else { return };
-        self.set_parent(row, self.named(who.source, key.scope, parent));
+        let Some(row) = self.push(context, key, id, counted) else { return };
+        self.set_parent(row, self.named(context.source, key.scope, parent));
         if id.is_some() {
-            self.register(Instance { source: who.source, domain, id }, row, who.at_ns, counted);
+            self.register(Instance { source: context.source, domain, id }, row, context.at_ns, counted);
             return;
         }
-        let open = self.nameless.entry((who.source, domain, key.kind)).or_default();
-        open.push((who.thread, row));
+        let open = self.nameless.entry((context.source, domain, key.kind)).or_default();
+        open.push((context.thread, row));
         if open.len() > MOST_OPEN {
             let (_, oldest) = open.remove(0);
-            self.cut(oldest, who.at_ns);
+            self.cut(oldest, context.at_ns);
         }
     }
 
     /// It ends. Without an id, the latest one that this thread began; else the latest of all.
     pub fn end_by_id(
         &mut self,
-        who: &Who,
+        context: &EventContext,
         (kind, domain): (TaskKind, TextId),
         id: InstanceId,
         counted: &mut UnkeptCounts,
     ) {
         let row = if id.is_some() {
-            self.instances.remove(&Instance { source: who.source, domain, id })
+            self.instances.remove(&Instance { source: context.source, domain, id })
         } else {
-            self.nameless.get_mut(&(who.source, domain, kind)).and_then(|open| {
-                let own = open.iter().rposition(|(thread, _)| *thread == who.thread);
+            self.nameless.get_mut(&(context.source, domain, kind)).and_then(|open| {
+                let own = open.iter().rposition(|(thread, _)| *thread == context.thread);
                 let at = own.or(open.len().checked_sub(1))?;
                 Some(open.remove(at).1)
             })
         };
         match row {
-            Some(row) => self.close(row, who),
-            None => self.end_earlier(who, (kind, Scope::Domain(domain)), id, counted),
+            Some(row) => self.close(row, context),
+            None => self.end_earlier(context, (kind, Scope::Domain(domain)), id, counted),
         }
     }
 
     /// A frame that is told of when it is over.
-    pub fn frame(&mut self, (begun, ended): (&Who, &Who), key: TypeKey, id: InstanceId, counted: &mut UnkeptCounts) {
+    pub fn frame(
+        &mut self,
+        (begun, ended): (&EventContext, &EventContext),
+        key: TypeKey,
+        id: InstanceId,
+        counted: &mut UnkeptCounts,
+    ) {
         if let Some(row) = self.push(begun, key, id, counted) {
             self.close(row, ended);
         }
     }
 
     /// An event starts.
-    pub fn start_event(&mut self, who: &Who, name: TextId, counted: &mut UnkeptCounts) {
+    pub fn start_event(&mut self, context: &EventContext, name: TextId, counted: &mut UnkeptCounts) {
         let scope = Scope::Domain(TextId::EMPTY);
         let key = TypeKey { kind: TaskKind::Event, scope, name: TaskName::Text(name), image: ImageId::MAX };
-        let outer = self.nest(who).open.last().map_or(TaskNumber::NONE, |outer| outer.row);
-        let Some(row) = self.push(who, key, InstanceId::default(), counted) else { return };
+        let outer = self.nest(context).open.last().map_or(TaskNumber::NONE, |outer| outer.row);
+        let Some(row) = self.push(context, key, InstanceId::default(), counted) else { return };
         self.set_parent(row, outer);
-        let open = self.events.entry((who.thread, name)).or_default();
+        let open = self.events.entry((context.thread, name)).or_default();
         open.push(row);
         if open.len() > MOST_OPEN {
             open.remove(0); // one that is never ended is an instant
@@ -339,44 +357,44 @@ impl TaskBook {
     }
 
     /// The latest event of the name ends.
-    pub fn end_event(&mut self, who: &Who, name: TextId, counted: &mut UnkeptCounts) {
-        let Some(open) = self.events.get_mut(&(who.thread, name)) else {
+    pub fn end_event(&mut self, context: &EventContext, name: TextId, counted: &mut UnkeptCounts) {
+        let Some(open) = self.events.get_mut(&(context.thread, name)) else {
             counted.unmatched_ends += 1;
             return;
         };
         let row = open.pop();
         if open.is_empty() {
-            self.events.remove(&(who.thread, name));
+            self.events.remove(&(context.thread, name));
         }
         if let Some(row) = row {
-            self.close(row, who);
+            self.close(row, context);
         }
     }
 
     /// The task that a datum belongs to; the current one is the innermost of the domain, or of any.
-    pub fn of_datum(&mut self, who: &Who, domain: TextId, of: Subject) -> TaskNumber {
+    pub fn of_datum(&mut self, context: &EventContext, domain: TextId, of: MetadataSubject) -> TaskNumber {
         let scope = Scope::Domain(domain);
         match of {
-            Subject::Id(id) => return self.named(who.source, scope, id),
-            Subject::Nothing => return TaskNumber::NONE,
-            Subject::Current => {}
+            MetadataSubject::Id(id) => return self.named(context.source, scope, id),
+            MetadataSubject::Nothing => return TaskNumber::NONE,
+            MetadataSubject::Current => {}
         }
-        let nest = self.nest(who);
+        let nest = self.nest(context);
         let own = nest.open.iter().rfind(|task| task.scope == scope);
         own.or(nest.open.last()).map_or(TaskNumber::NONE, |task| task.row)
     }
 
     /// Ends what is open and puts the rows in order. Returns them with the row of each task.
-    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64) -> (Nested, TaskRows) {
+    pub fn finish(&mut self, thread_table: &ThreadTable, end_ns: u64) -> (NestedTasks, TaskRows) {
         for row in 0..self.nests.len() {
-            let end = lives.end_of(ThreadId::new(row), self.nests[row].image, end_ns);
+            let end = thread_table.end_of(ThreadId::new(row), self.nests[row].image, end_ns);
             self.cut_nest(row, end);
         }
         let instances = std::mem::take(&mut self.instances).into_values();
         let nameless = std::mem::take(&mut self.nameless).into_values().flatten().map(|(_, row)| row);
         for task in instances.chain(nameless).collect::<Vec<_>>() {
             let Some(row) = task.get() else { continue };
-            let end = lives.program_end(self.rows.thread[row], self.rows.start_ns[row], end_ns);
+            let end = thread_table.program_end(self.rows.thread[row], self.rows.start_ns[row], end_ns);
             self.cut(task, end);
         }
         self.adopt();
@@ -389,7 +407,7 @@ impl TaskBook {
         let task_rows = TaskRows::new(order.as_deref());
         let mut parents = task_rows.column(parents);
         nest_rows(&rows, &mut parents);
-        (Nested { rows, parents }, task_rows)
+        (NestedTasks { rows, parents }, task_rows)
     }
 
     /// Tasks that were open before the collection get the outermost ones of their thread that were within them.
@@ -420,7 +438,7 @@ impl TaskBook {
 }
 
 /// The tasks in the order of their beginning, outer ones first; their types still are numbers.
-pub struct Nested {
+pub struct NestedTasks {
     /// The rows.
     pub rows: RawTasks,
     /// What each row is nested in.

@@ -11,7 +11,7 @@ use dwell_store::raw::wire::{TCP_CA_RECOVERY, TcpState, tcp_state_flag};
 use dwell_store::tables::OffCpu;
 use dwell_store::{SpanState, ThreadStates};
 
-use super::ends::Ends;
+use super::ends::SocketEnds;
 use super::parts::{Reason, WaitParts};
 use super::tcp::{SentAgain, Tcp};
 use super::waits::SocketWait;
@@ -23,7 +23,7 @@ const PROBED_NS: u64 = 2_000_000;
 /// What the causes are found in.
 pub struct CauseSources<'a> {
     /// The sockets.
-    pub ends: &'a Ends,
+    pub ends: &'a SocketEnds,
     /// What TCP did.
     pub tcp: &'a Tcp,
     /// What threads did.

@@ -6,7 +6,7 @@ use dwell_model::{CounterId, CounterKind, ProcessId, ThreadId};
 use dwell_store::Annotations;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
 
-use super::ends::Ends;
+use super::ends::SocketEnds;
 use crate::input::sockets::{RawSockets, Sample};
 use crate::replay::state::Replay;
 
@@ -16,7 +16,7 @@ const MOST_SOCKETS: usize = 16;
 const LONGEST_STEP_NS: u64 = 100_000_000;
 
 /// Adds the counters and their values, in the order of time.
-pub fn add(annotations: &mut Annotations, raw: &RawSockets, ends: &Ends, replay: &Replay) {
+pub fn add(annotations: &mut Annotations, raw: &RawSockets, ends: &SocketEnds, replay: &Replay) {
     let mut samples = raw.samples.clone();
     samples.sort_by_key(|sample| sample.time_ns);
     let times: Vec<u64> = samples.iter().map(|sample| sample.time_ns).collect();
@@ -84,7 +84,7 @@ fn rates(samples: &[Sample], times: &[u64], bytes: fn(&Sample) -> u64) -> Vec<(u
 }
 
 /// The sockets that carried most bytes: cookie and row.
-fn busiest(raw: &RawSockets, ends: &Ends) -> Vec<(u64, usize)> {
+fn busiest(raw: &RawSockets, ends: &SocketEnds) -> Vec<(u64, usize)> {
     let sockets = &ends.sockets;
     let rows = raw.sockets.keys().filter_map(|&cookie| Some((cookie, ends.find(cookie, 0, 0)?.get()?)));
     let mut rows: Vec<(u64, usize)> = rows.collect();
@@ -95,7 +95,7 @@ fn busiest(raw: &RawSockets, ends: &Ends) -> Vec<(u64, usize)> {
     rows
 }
 
-fn name(ends: &Ends, row: usize) -> String {
+fn name(ends: &SocketEnds, row: usize) -> String {
     let sockets = &ends.sockets;
     let protocol = dwell_model::SocketProtocol::from_code(sockets.protocol[row]).title();
     match (sockets.local[row].as_str(), sockets.remote[row].as_str()) {

@@ -19,7 +19,7 @@ const EPHEMERAL: u16 = 32768;
 
 /// The sockets and where they are found.
 #[derive(Default)]
-pub struct Ends {
+pub struct SocketEnds {
     /// The table.
     pub sockets: Sockets,
     /// Sizes of calls.
@@ -30,7 +30,7 @@ pub struct Ends {
     by_object: FastMap<u64, Vec<SocketId>>,
 }
 
-impl Ends {
+impl SocketEnds {
     /// The rows of all sockets that the trace tells of.
     pub fn new(raw: &RawSockets, replay: &Replay, end_ns: u64) -> Self {
         let mut ends = Self::default();
@@ -106,7 +106,7 @@ impl Ends {
             most_queued: record.most_queued,
             drops: if tcp.state == TCP_LISTEN { u64::from(record.drops) } else { 0 },
         }));
-        let user = replay.lives.find_at(record.h.tid, replay.relative(record.first_ns));
+        let user = replay.thread_table.find_at(record.h.tid, replay.relative(record.first_ns));
         self.users.push(user.unwrap_or(ThreadId::NONE));
         self.by_cookie.insert(record.cookie, id);
         self.by_object.entry(record.object).or_default().push(id);
@@ -154,8 +154,8 @@ impl Ends {
     fn name_peer(&mut self, row: usize, cookie: u64, raw: &RawSockets, replay: &Replay) {
         if let Some(peer) = self.sockets.peer[row].get() {
             let process = self.sockets.process[peer];
-            self.sockets.peer_process[row] = replay.lives.process_name(process).to_owned();
-            self.sockets.peer_pid[row] = replay.lives.pid(process);
+            self.sockets.peer_process[row] = replay.thread_table.process_name(process).to_owned();
+            self.sockets.peer_pid[row] = replay.thread_table.pid(process);
         } else if let Some(peer) = raw.peers.get(&cookie) {
             self.sockets.peer_process[row] = c_string(&peer.comm);
             self.sockets.peer_pid[row] = peer.pid;
@@ -173,8 +173,10 @@ impl Ends {
 
 /// The process that used it first.
 fn process_of(record: &SocketRecord, replay: &Replay) -> ProcessId {
-    let image = replay.lives.image_at(record.tgid, replay.relative(record.first_ns));
-    image.and_then(|image| replay.lives.images.get(image as usize)).map_or(ProcessId::NONE, |image| image.process)
+    let image = replay.thread_table.image_at(record.tgid, replay.relative(record.first_ns));
+    image
+        .and_then(|image| replay.thread_table.images.get(image as usize))
+        .map_or(ProcessId::NONE, |image| image.process)
 }
 
 /// One record of all the times that counting began.

@@ -6,7 +6,7 @@ use dwell_store::{Annotations, SocketTables, ThreadStates};
 
 use super::causes::CauseSources;
 use super::counters;
-use super::ends::Ends;
+use super::ends::SocketEnds;
 use super::input::Input;
 use super::tcp::Tcp;
 use super::waits::{SocketWait, waits};
@@ -14,10 +14,10 @@ use crate::hash::FastMap;
 
 /// The tables of sockets, and how many records of waits match nothing else. The sockets' throughput goes to the counters.
 pub fn resolve(input: &Input<'_>, annotations: &mut Annotations) -> (SocketTables, u64) {
-    let mut ends = Ends::new(input.raw, input.replay, input.end_ns);
+    let mut ends = SocketEnds::new(input.raw, input.replay, input.end_ns);
     counters::add(annotations, input.raw, &ends, input.replay);
     let tcp = Tcp::new(input, &ends);
-    let states = ThreadStates::new(input.off_cpu, input.replay.lives.threads.len());
+    let states = ThreadStates::new(input.off_cpu, input.replay.thread_table.threads.len());
     let (waits, unmatched) = waits(input, &ends, &states);
     for wait in waits.iter().filter(|wait| wait.direction != SocketDirection::Poll) {
         if let Some(socket) = wait.socket.get() {
@@ -41,7 +41,7 @@ pub fn resolve(input: &Input<'_>, annotations: &mut Annotations) -> (SocketTable
             });
         }
     }
-    let Ends { sockets, sizes, .. } = ends;
+    let SocketEnds { sockets, sizes, .. } = ends;
     (SocketTables { sockets, sizes, waits: table, causes, holds: tcp.holds, events: tcp.events }, unmatched)
 }
 

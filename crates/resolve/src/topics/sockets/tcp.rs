@@ -5,7 +5,7 @@ use std::ops::Range;
 use dwell_model::{HoldEnd, HoldKind, SocketId, TcpEventKind, ThreadId};
 use dwell_store::tables::{TcpEventRow, TcpEvents, TcpHoldRow, TcpHolds};
 
-use super::ends::Ends;
+use super::ends::SocketEnds;
 use super::input::Input;
 use crate::hash::FastMap;
 
@@ -21,7 +21,7 @@ const LONGEST_DELAY_NS: u64 = 250_000_000;
 
 /// A stretch in which data was held back.
 #[derive(Clone, Debug)]
-pub struct Hold {
+pub struct HeldData {
     /// From the call that sent it to when it could go out.
     pub range: Range<u64>,
     /// Why.
@@ -46,7 +46,7 @@ pub struct Tcp {
     pub holds: TcpHolds,
     /// The table of events.
     pub events: TcpEvents,
-    holds_of: FastMap<SocketId, Vec<Hold>>,
+    holds_of: FastMap<SocketId, Vec<HeldData>>,
     delayed_acks_for: FastMap<SocketId, Vec<u64>>,
     retransmissions_of: FastMap<SocketId, Vec<SentAgain>>,
     /// By the end that they were sent to, where the sending one was not recorded.
@@ -55,7 +55,7 @@ pub struct Tcp {
 
 impl Tcp {
     /// Of the raw records.
-    pub fn new(input: &Input<'_>, ends: &Ends) -> Self {
+    pub fn new(input: &Input<'_>, ends: &SocketEnds) -> Self {
         let mut tcp = Self::default();
         tcp.take_events(input, ends);
         tcp.take_holds(input, ends);
@@ -63,7 +63,7 @@ impl Tcp {
     }
 
     /// The holds of data that was sent on `socket`, by start, that reach into `span`. One ends before the next one begins.
-    pub fn holds_of<'t>(&'t self, socket: SocketId, span: &'t Range<u64>) -> impl Iterator<Item = &'t Hold> {
+    pub fn holds_of<'t>(&'t self, socket: SocketId, span: &'t Range<u64>) -> impl Iterator<Item = &'t HeldData> {
         let holds = self.holds_of.get(&socket).map_or(&[][..], Vec::as_slice);
         let first = holds.partition_point(|hold| hold.range.end <= span.start);
         holds.iter().skip(first).take_while(|hold| hold.range.start < span.end)
@@ -79,7 +79,7 @@ impl Tcp {
         self.retransmissions_to.get(&socket).map_or(&[], Vec::as_slice)
     }
 
-    fn take_events(&mut self, input: &Input<'_>, ends: &Ends) {
+    fn take_events(&mut self, input: &Input<'_>, ends: &SocketEnds) {
         let &Input { raw, replay, end_ns, .. } = input;
         let mut events: Vec<_> = raw.events.iter().collect();
         events.sort_by_key(|event| event.h.time_ns);
@@ -113,7 +113,7 @@ impl Tcp {
         }
     }
 
-    fn take_holds(&mut self, input: &Input<'_>, ends: &Ends) {
+    fn take_holds(&mut self, input: &Input<'_>, ends: &SocketEnds) {
         let &Input { raw, replay, hold_stacks, end_ns, .. } = input;
         let mut holds: Vec<_> = raw.holds.iter().zip(hold_stacks).collect();
         holds.sort_by_key(|(hold, _)| hold.h.time_ns);
@@ -124,7 +124,7 @@ impl Tcp {
             let kind = HoldKind::from_code(hold.kind);
             let range = start_ns..hold_end_ns;
             let delayed_ack = if kind == HoldKind::Nagle { self.delayed_ack(ends, socket, &range) } else { None };
-            self.holds_of.entry(socket).or_default().push(Hold { range, kind, delayed_ack });
+            self.holds_of.entry(socket).or_default().push(HeldData { range, kind, delayed_ack });
             self.holds.push(TcpHoldRow {
                 socket,
                 kind: kind.code(),
@@ -132,14 +132,14 @@ impl Tcp {
                 end_ns: hold_end_ns,
                 end_kind: HoldEnd::from_code(hold.end_kind).code(),
                 bytes: hold.bytes,
-                thread: replay.lives.find_at(hold.h.tid, start_ns).unwrap_or(ThreadId::NONE),
+                thread: replay.thread_table.find_at(hold.h.tid, start_ns).unwrap_or(ThreadId::NONE),
                 stack,
             });
         }
     }
 
     /// Whether a delayed ACK ended what was held on `socket`; `Some(true)` when it was seen.
-    fn delayed_ack(&self, ends: &Ends, socket: SocketId, held: &Range<u64>) -> Option<bool> {
+    fn delayed_ack(&self, ends: &SocketEnds, socket: SocketId, held: &Range<u64>) -> Option<bool> {
         let row = socket.get()?;
         let way_ns = ends.sockets.min_rtt_ns[row];
         let acks = self.delayed_acks_for.get(&socket).map_or(&[][..], Vec::as_slice);
@@ -149,8 +149,8 @@ impl Tcp {
             return Some(true);
         }
         let remote = !ends.sockets.loopback[row];
-        let late = held.end - held.start >= DELAYED_NS.max(2 * way_ns);
-        let delayed = late && held.end - held.start <= LONGEST_DELAY_NS + way_ns;
+        let is_late = held.end - held.start >= DELAYED_NS.max(2 * way_ns);
+        let delayed = is_late && held.end - held.start <= LONGEST_DELAY_NS + way_ns;
         (remote && delayed).then_some(false)
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_holds_of_a_span_are_those_that_reach_into_it() {
         let socket = SocketId::new(3);
-        let hold = |range: Range<u64>| Hold { range, kind: HoldKind::Nagle, delayed_ack: None };
+        let hold = |range: Range<u64>| HeldData { range, kind: HoldKind::Nagle, delayed_ack: None };
         let mut tcp = Tcp::default();
         tcp.holds_of.insert(socket, [0..10, 10..20, 20..30, 40..50].map(hold).into());
         let starts = |span: Range<u64>| tcp.holds_of(socket, &span).map(|hold| hold.range.start).collect::<Vec<_>>();

@@ -4,7 +4,7 @@ use dwell_model::{CallKind, Reason, SocketDirection, SocketId, Syscall, ThreadId
 use dwell_store::ThreadStates;
 use dwell_store::raw::wire::SocketWaitRecord;
 
-use super::ends::Ends;
+use super::ends::SocketEnds;
 use super::input::Input;
 use crate::hash::FastMap;
 
@@ -25,7 +25,7 @@ pub struct SocketWait<'a> {
 
 /// The waits on sockets, in the order of `off_cpu`: those with a record, and those on a file that is a known socket. And how
 /// many records are of no such wait.
-pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (Vec<SocketWait<'a>>, u64) {
+pub fn waits<'a>(input: &Input<'a>, ends: &SocketEnds, states: &ThreadStates<'_>) -> (Vec<SocketWait<'a>>, u64) {
     let mut by_row: FastMap<usize, SocketWait<'a>> = FastMap::default();
     let mut unmatched = 0;
     for record in &input.raw.waits {
@@ -53,19 +53,19 @@ pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (
 fn recorded<'a>(
     record: &'a SocketWaitRecord,
     input: &Input<'a>,
-    ends: &Ends,
+    ends: &SocketEnds,
     states: &ThreadStates<'_>,
 ) -> Option<SocketWait<'a>> {
-    let lives = &input.replay.lives;
+    let thread_table = &input.replay.thread_table;
     let start_ns = input.replay.relative(record.start_ns);
     let woken_ns = input.replay.relative(record.h.time_ns);
-    let thread = lives.find_at(record.h.tid, start_ns)?;
+    let thread = thread_table.find_at(record.h.tid, start_ns)?;
     let row = states.row_at(thread, start_ns)?;
     if input.off_cpu.reason[row] != Reason::Waiting.code() {
         return None;
     }
     let socket = ends.find(record.cookie, record.object, woken_ns)?;
-    let peer = Some(record.peer_tid).filter(|&tid| tid != 0).and_then(|tid| lives.find_at(tid, woken_ns));
+    let peer = Some(record.peer_tid).filter(|&tid| tid != 0).and_then(|tid| thread_table.find_at(tid, woken_ns));
     let direction = SocketDirection::from_code(record.direction);
     let peer = peer.unwrap_or_else(|| ends.thread_at_other_end(socket));
     Some(SocketWait { record: Some(record), socket, row, direction, peer })

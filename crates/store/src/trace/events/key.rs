@@ -107,7 +107,7 @@ impl EventKey {
         self.outcome
     }
 
-    /// Whether the wait goes on with the thread's wait before it.
+    /// Whether the wait goes on in the same call as the thread's wait before it.
     pub fn again(&self) -> bool {
         self.again != 0
     }

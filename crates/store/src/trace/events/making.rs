@@ -2,7 +2,7 @@
 
 use super::key::EventKey;
 use super::rows::{Estimate, OFF_CPU_COLUMNS, OFF_KEY, SAMPLE_COLUMNS, SAMPLE_KEY};
-use super::totals::Totals;
+use super::totals::EventTotals;
 use crate::hash::WordMap;
 use crate::index::Packer;
 use crate::tables::{OffCpu, Samples};
@@ -14,7 +14,7 @@ pub(in crate::trace) struct Making {
     /// The samples.
     pub samples: Packer<SAMPLE_COLUMNS>,
     /// Sums over them.
-    pub totals: Totals,
+    pub totals: EventTotals,
     keys: Keys,
     estimates: Vec<Estimate>,
 }
@@ -24,7 +24,7 @@ impl Making {
     pub fn new(off_cpu: &[u64], samples: &[u64]) -> Self {
         let keys = Keys::new(off_cpu.len());
         let (off_cpu, samples) = (Packer::new(off_cpu), Packer::new(samples));
-        Self { off_cpu, samples, totals: Totals::default(), keys, estimates: Vec::new() }
+        Self { off_cpu, samples, totals: EventTotals::default(), keys, estimates: Vec::new() }
     }
 
     /// Adds rows of the table; `ends` are those of the stacks table.

@@ -14,7 +14,7 @@ use crate::tables::{OffCpu, Samples, Stacks, Threads};
 pub use key::EventKey;
 pub(super) use making::Making;
 pub use rows::{Estimate, OffCpuEvents, OffCpuTimes, SampleEvents};
-pub use totals::Totals;
+pub use totals::EventTotals;
 
 /// All events of a trace.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Events {
     /// The keys.
     pub keys: Column<EventKey>,
     /// Sums over all of them.
-    pub totals: Totals,
+    pub totals: EventTotals,
 }
 
 impl Events {

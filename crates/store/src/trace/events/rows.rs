@@ -71,22 +71,22 @@ impl OffCpuEvents {
     }
 
     /// Tells row, time until it was woken and number of the key of each of `rows`.
-    pub fn for_each_wait(&self, rows: Range<usize>, mut tell: impl FnMut(usize, u64, u32)) {
-        self.rows.for_each(rows, [1, OFF_KEY], |row, [wait_ns, key]| tell(row, wait_ns, key as u32));
+    pub fn for_each_wait(&self, rows: Range<usize>, mut visit: impl FnMut(usize, u64, u32)) {
+        self.rows.for_each(rows, [1, OFF_KEY], |row, [wait_ns, key]| visit(row, wait_ns, key as u32));
     }
 
     /// Tells row, number of the key and times of each of `rows`.
-    pub fn for_each(&self, rows: Range<usize>, mut tell: impl FnMut(usize, u32, OffCpuTimes)) {
+    pub fn for_each(&self, rows: Range<usize>, mut visit: impl FnMut(usize, u32, OffCpuTimes)) {
         self.rows.for_each(rows, [0, 1, 2, OFF_KEY], |row, [start_ns, wait_ns, runnable_ns, key]| {
-            tell(row, key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns });
+            visit(row, key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns });
         });
     }
 
     /// Tells number of the key, times and CPU of each of `rows`.
-    pub fn for_each_run(&self, rows: Range<usize>, mut tell: impl FnMut(u32, OffCpuTimes, u16)) {
+    pub fn for_each_run(&self, rows: Range<usize>, mut visit: impl FnMut(u32, OffCpuTimes, u16)) {
         let all = std::array::from_fn(|column| column);
         self.rows.for_each(rows, all, |_, [start_ns, wait_ns, runnable_ns, key, cpu]| {
-            tell(key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns }, cpu as u16);
+            visit(key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns }, cpu as u16);
         });
     }
 

@@ -5,7 +5,7 @@ use dwell_model::{StackEnd, StackId};
 /// Sums over all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub struct Totals {
+pub struct EventTotals {
     /// What all samples stand for, estimates too.
     pub weights_ns: u64,
     /// Samples and intervals that have a user stack.
@@ -14,7 +14,7 @@ pub struct Totals {
     pub complete: u64,
 }
 
-impl Totals {
+impl EventTotals {
     /// Counts the stack of a sample or an interval; `ends` are those of the stacks table.
     pub(super) fn count(&mut self, ends: &[u8], stack: StackId) {
         let end = stack.get().and_then(|row| ends.get(row)).copied().unwrap_or(0);

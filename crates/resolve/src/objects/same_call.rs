@@ -1,8 +1,8 @@
-//! Which waits go on with the wait before them: a lock woke the thread, another one took it first, and the thread waited again
+//! Which waits go on in the same call as the thread's wait before them (`off_cpu.again`): a lock woke the thread, another one took it first, and the thread waited again
 //! without having left the call.
 //!
 //! No record tells that a thread has left a call. That it has not follows from what a second wait shows: the same lock, the same
-//! return addresses, the same preserved registers and saved words on the stack (the record's flag), hardly any running time since
+//! return addresses, the same preserved registers and saved words on the stack (`SAME_CALL` of the record), hardly any running time since
 //! the first one, and nobody whom the thread woke meanwhile, as whoever releases a lock does that others wait for. It stays an
 //! estimate where a program has come back to the call with all that unchanged. Of semaphores nothing is said: who takes one need
 //! not give it back, so that a loop which only takes shows the same.
@@ -31,8 +31,9 @@ struct Track {
     wakes: VecDeque<u64>,
 }
 
-/// For each row, whether it goes on with the wait before it. Rows are in the order of their start.
-pub fn futile_wakeups(rows: &OffCpu, same_call: &[bool], objects: &Objects) -> Vec<bool> {
+/// For each row, whether its wait goes on in the call of the wait before it. `same_call` is what the rows' records say.
+/// Rows are in the order of their start.
+pub fn in_same_call(rows: &OffCpu, same_call: &[bool], objects: &Objects) -> Vec<bool> {
     let is_taken: Vec<bool> = objects.kind.iter().map(|kind| ObjectType::from_code(*kind).is_taken()).collect();
     let taken = |row: usize| rows.object[row].get().is_some_and(|object| is_taken.get(object) == Some(&true));
     let mut waits = Waits { rows, tracks: Vec::new() };
@@ -45,7 +46,7 @@ struct Waits<'r> {
 }
 
 impl Waits<'_> {
-    /// Whether the next row goes on with the wait before it.
+    /// Whether the wait of the next row goes on in the call of the wait before it.
     fn next(&mut self, row: usize, taken: bool, same_call: bool) -> bool {
         let rows = self.rows;
         self.note_wake(row);
@@ -56,9 +57,9 @@ impl Waits<'_> {
         match Reason::from_code(rows.reason[row]) {
             Reason::Preempted | Reason::Yielded => false,
             Reason::Waiting if taken => {
-                let again = same_call && goes_on(rows, track, row);
+                let is_same_call = same_call && may_be_same_call(rows, track, row);
                 (track.last, track.ran_ns) = (Some(row), 0);
-                again
+                is_same_call
             }
             _ => {
                 track.last = None;
@@ -86,8 +87,8 @@ impl Waits<'_> {
     }
 }
 
-/// Whether the wait `row` is of the same call as the thread's last one.
-fn goes_on(rows: &OffCpu, track: &Track, row: usize) -> bool {
+/// Whether nothing speaks against it that the wait `row` is in the same call as the thread's last one.
+fn may_be_same_call(rows: &OffCpu, track: &Track, row: usize) -> bool {
     let Some(last) = track.last.filter(|_| track.ran_ns <= MOST_RUNNING_NS) else { return false };
     let same = rows.object[last] == rows.object[row] && rows.stack[last] == rows.stack[row];
     let between = rows.start_ns[last].saturating_add(rows.wait_ns[last])..=rows.start_ns[row];
@@ -136,7 +137,7 @@ mod tests {
             first_stack: StackId::NONE,
             created_stack: StackId::NONE,
         });
-        futile_wakeups(&off_cpu, &vec![true; rows.len()], &objects)
+        in_same_call(&off_cpu, &vec![true; rows.len()], &objects)
     }
 
     #[test]
