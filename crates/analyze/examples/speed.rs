@@ -66,6 +66,8 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             read_bytes: 0,
             write_calls: 0,
             write_bytes: 0,
+            policy: 0,
+            nice: 0,
             exited: false,
             ignored: false,
         });

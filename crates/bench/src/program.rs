@@ -111,6 +111,8 @@ impl Program {
                 read_bytes: 0,
                 write_calls: 0,
                 write_bytes: 0,
+                policy: 0,
+                nice: 0,
                 exited: false,
                 ignored: false,
             });

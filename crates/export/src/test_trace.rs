@@ -127,6 +127,8 @@ fn lives(trace: &mut Trace) {
             read_bytes: 0,
             write_calls: 0,
             write_bytes: 0,
+            policy: 0,
+            nice: 0,
             exited: false,
             ignored: false,
         };

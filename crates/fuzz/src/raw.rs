@@ -15,7 +15,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::THREAD_NEW => size_of::<ThreadNewRecord>(),
         kind::THREAD_NAME => size_of::<ThreadNameRecord>(),
         kind::THREAD_EXIT => size_of::<ThreadExitRecord>(),
-        kind::THREAD_IO => size_of::<ThreadIoRecord>(),
+        kind::THREAD_ACCOUNT => size_of::<ThreadAccountRecord>(),
         kind::EXEC => size_of::<ExecRecord>(),
         kind::SCRIPT_STACK => size_of::<ScriptStackHeader>(),
         kind::SCRIPT_FUNCTION => size_of::<ScriptFunctionHeader>(),
@@ -219,7 +219,9 @@ impl Maker {
         self.0.mark(kind::PAUSE, 20_000);
         self.0.mark(kind::RESUME, 21_000);
         self.0.mark(kind::ROUND, 30_000);
-        self.put::<ThreadIoRecord>((kind::THREAD_IO, 11, 39_000), |it| (it.write_calls, it.write_bytes) = (3, 90));
+        self.put::<ThreadAccountRecord>((kind::THREAD_ACCOUNT, 11, 39_000), |it| {
+            (it.write_calls, it.write_bytes, it.policy, it.nice) = (3, 90, 5, 19);
+        });
         self.put::<ThreadExitRecord>((kind::THREAD_EXIT, 11, 40_000), |it| (it.tgid, it.cpu_ns) = (PROCESS, 7_000));
     }
 

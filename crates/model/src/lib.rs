@@ -29,7 +29,7 @@ pub use metric::{Better, Collector, MetricDef, Unit};
 pub use notices::Notice;
 pub use object_type::{MMAP_LOCK, ObjectType};
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
-pub use state::{Outcome, Reason, StackEnd, WakerKind};
+pub use state::{Outcome, Reason, SchedulingPolicy, StackEnd, WakerKind};
 pub use syscall::{BETWEEN_SAMPLES, CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};
 /// How the names of modules begin of code that is made at run time; that of its process follows.
 pub const RUN_TIME_CODE: &str = "[jit] ";

@@ -90,6 +90,22 @@ codes! {
         Publisher = 10, "publisher", "Publisher";
     }
 
+    /// How the scheduler treats a thread, as sched(7) numbers it.
+    SchedulingPolicy {
+        /// As usual, by its nice value.
+        Other = 0, "other", "SCHED_OTHER";
+        /// Before all of these, until it waits.
+        Fifo = 1, "fifo", "SCHED_FIFO";
+        /// The same in turns.
+        RoundRobin = 2, "rr", "SCHED_RR";
+        /// By its nice value, for work without a user.
+        Batch = 3, "batch", "SCHED_BATCH";
+        /// With next to no weight beside others.
+        Idle = 5, "idle", "SCHED_IDLE";
+        /// By deadlines.
+        Deadline = 6, "deadline", "SCHED_DEADLINE";
+    }
+
     /// How the walk of a user stack ended.
     StackEnd {
         /// Not known.

@@ -83,6 +83,8 @@ fn hostile() -> Trace {
             read_bytes: 0,
             write_calls: 0,
             write_bytes: 0,
+            policy: 0,
+            nice: 0,
             exited: true,
             ignored: false,
         });

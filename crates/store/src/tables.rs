@@ -37,6 +37,8 @@ tables! {
         read_bytes: u64, "What these read.";
         write_calls: u64, "Calls by which it wrote, likewise.";
         write_bytes: u64, "What these wrote.";
+        policy: u8, "How it was scheduled at last, by sched(7): 0 as usual (also where that is not known), 1 SCHED_FIFO, 2 SCHED_RR, 3 SCHED_BATCH, 5 SCHED_IDLE, 6 SCHED_DEADLINE.";
+        nice: i32, "Its nice value at last, -20 to 19; 0 also where it is not known.";
         exited: bool, "Whether it ended during the collection.";
         ignored: bool, "Whether the program asked that it be left out of analyses (__itt_thread_ignore).";
     }

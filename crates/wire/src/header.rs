@@ -69,7 +69,7 @@ enums! {
         /// A thread hit a probe with values.
         PROBE_HIT = 27,
         /// What a thread has read and written so far.
-        THREAD_IO = 28,
+        THREAD_ACCOUNT = 28,
         /// A thread tried something in vain.
         VAIN_TRY = 29,
         /// A file mapped into a process. This and all that follow are written by the collector's user side only.

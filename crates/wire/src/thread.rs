@@ -62,9 +62,10 @@ records! {
         /// The kernel's own account (sum_exec_runtime) of its running time since its [`ThreadNewRecord`].
         cpu_ns: u64,
     }
-    /// What a thread has read and written so far, by the kernel's account (`task_struct.ioac`): calls of read, write and their kin on files,
-    /// pipes and sockets. Written when a thread that runs already is taken in, when a thread ends, and at the end of the collection.
-    ThreadIoRecord = record_thread_io, 48 {
+    /// What the kernel's accounts say of a thread so far: how it is scheduled, and what it has read and written (`task_struct.ioac`): calls of
+    /// read, write and their kin on files, pipes and sockets. Written when a thread that runs already is taken in, when a thread ends, and at
+    /// the end of the collection.
+    ThreadAccountRecord = record_thread_account, 56 {
         /// `tid`: the thread.
         h: RecordHeader,
         /// Calls that read.
@@ -75,6 +76,10 @@ records! {
         write_calls: u64,
         /// What they wrote.
         write_bytes: u64,
+        /// Its policy, as sched(7) numbers them.
+        policy: u32,
+        /// Its nice value, -20 to 19.
+        nice: i32,
     }
     /// A thread is recorded no more: its process runs a program that the user of Dwell may not look at. For the
     /// collector, never in a spool.

@@ -157,8 +157,12 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
     let part = |cause: QueueCause| {
         let ns = match cause.reason {
             QueueReason::Quota => queue.quota_ns,
-            QueueReason::OtherPrograms if (queue.wall_ns as f64) < QUEUED_SHARE * explanation.elapsed_ns as f64 => 0,
-            QueueReason::OtherPrograms => queue.others_ns,
+            QueueReason::OtherPrograms | QueueReason::LowPriority(_)
+                if (queue.wall_ns as f64) < QUEUED_SHARE * explanation.elapsed_ns as f64 =>
+            {
+                0
+            }
+            QueueReason::OtherPrograms | QueueReason::LowPriority(_) => queue.others_ns,
             _ if queue.own_ns < least_ns => 0,
             _ => queue.own_ns,
         };

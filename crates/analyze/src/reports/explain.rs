@@ -32,8 +32,8 @@ columns! {
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
     detail "handle", "#", "Short name of the object that threads waited for in the largest chain, where it is one.",
         "#", "最大の連鎖でスレッドが待ったオブジェクトの短い名前。1 つの場合。";
-    plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), open-requests (for which requests of others waited), accept-queue (connections of others waited to be accepted), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, stopped. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
-        "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、他からの要求が待った待機、受け付けを待つ接続、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
+    plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program that is not recorded), open-requests (for which requests of others waited), accept-queue (connections of others waited to be accepted), kernel-thread, network, timer, device, interrupt, unknown, unborn, ended, circle, stopped. Of waits for a CPU: cpu-quota, cpus-taken, low-priority, oversubscription.",
+        "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、他からの要求が待った待機、受け付けを待つ接続、カーネルのスレッド、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、シグナルによる停止。CPU への待機では CPU クォータ、他のプログラム、低い優先度、スレッドの過多。";
     plain "place", "Place", "Where in the program.",
         "場所", "プログラムの中の場所。";
     plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others. Of waits for a CPU: time in run queues.",
@@ -108,6 +108,10 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
         }
         QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
+        QueueReason::LowPriority(priority) => {
+            let name = (!subject.is_empty()).then(|| subject.to_owned());
+            say!(CAUSE_LOW_PRIORITY, priority = priority.to_string(), name = name, wait = wait, wall = wall)
+        }
         QueueReason::OwnThreads | QueueReason::OwnRequests | QueueReason::OwnProcesses | QueueReason::OwnFibers => {
             say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall)
         }

@@ -1,18 +1,20 @@
 //! Why threads were ready and had no CPU, where that is much: a quota, other programs, or the program's own threads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dwell_model::{ProcessId, Reason, StackId};
-use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Trace};
+use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Table as _, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
+use crate::reports::cpus_used::{are_taken, cpus_used, others_ns};
+use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
-use crate::study::explain::{NO_CPU, RunQueue, wait_place, waiting_requests};
+use crate::study::explain::{RunQueue, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum QueueReason {
     Quota,
     /// Other programs had the CPUs.
     OtherPrograms,
+    /// The same, of threads that run with a low priority.
+    LowPriority(ThreadPriority),
     /// Other threads of the program had them.
     OwnThreads,
     /// The same, of a process for which several requests wait at once.
@@ -41,6 +45,7 @@ impl QueueReason {
         match self {
             Self::Quota => "cpu-quota",
             Self::OtherPrograms => "cpus-taken",
+            Self::LowPriority(_) => "low-priority",
             Self::OwnThreads | Self::OwnRequests | Self::OwnProcesses | Self::OwnFibers | Self::Affinity => {
                 "oversubscription"
             }
@@ -50,7 +55,7 @@ impl QueueReason {
 
     /// Whether threads of the program had the CPUs.
     pub fn is_of_program(self) -> bool {
-        !matches!(self, Self::Quota | Self::OtherPrograms)
+        !matches!(self, Self::Quota | Self::OtherPrograms | Self::LowPriority(_))
     }
 
     /// What to do about it.
@@ -58,6 +63,7 @@ impl QueueReason {
         match self {
             Self::Quota => say!(ADVICE_CPU_QUOTA),
             Self::OtherPrograms => say!(ADVICE_CPUS_TAKEN),
+            Self::LowPriority(priority) => say!(ADVICE_LOW_PRIORITY, priority = priority.to_string()),
             Self::OwnThreads => say!(ADVICE_OVERSUBSCRIPTION),
             Self::OwnRequests => say!(ADVICE_TOO_MANY_REQUESTS),
             Self::OwnProcesses => say!(ADVICE_TOO_MANY_PROCESSES),
@@ -91,6 +97,8 @@ const EXPLAINED: f64 = 0.3;
 /// The same where the program's own threads hardly had the CPUs, and the part of the time in run queues up to which they hardly had.
 const SEEN: f64 = 0.1;
 const HARDLY_OWN: f64 = 0.2;
+/// Part of what a program could have run from which on it must have been kept from it by others, if by nothing else.
+const MOSTLY_DENIED: f64 = 0.5;
 /// Others that are named.
 const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
@@ -107,16 +115,12 @@ const KEPT_SHARE: f64 = 0.5;
 const ALL_CPUS: f64 = 0.85;
 /// Part of the time in run queues that must be of one thread of each process, if there are too many processes and not threads.
 const ONE_THREAD_EACH: f64 = 0.8;
+/// Part of the time in run queues that must be of threads of low priority, if that is why they are there.
+const LOW_PRIORITY_SHARE: f64 = 0.5;
 /// Stacks whose places are compared.
 const PLACED: usize = 2000;
 /// Requests that wait at once from which on threads are ready because of them.
 const SEVERAL_REQUESTS: f64 = 1.5;
-/// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
-const TAKEN_SHARE: f64 = 0.2;
-/// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
-const STRAY_SHARE: f64 = 0.02;
-/// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
-const SPREAD_NS: u64 = 500_000_000;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
 /// So many times longer than they run must threads queue behind one another, if that is too many of them though a CPU is idle: those that
@@ -150,21 +154,43 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
     // Where the program's own threads hardly had the CPUs, who is seen now and then had them all the time.
     let least = if is_hardly_own(run_queue) { SEEN } else { EXPLAINED };
-    let is_explained = taken_ns(&by_others) as f64 >= least * denied_ns as f64
-        || cpus_used(fold).is_some_and(|used| are_taken(fold.trace, used));
-    if !enough || denied_ns < DENIED_NS || by_others.is_empty() || !is_explained {
+    // Who had them in a stay of minutes may be forgotten; but if neither own threads nor a quota kept a program from most of its time, others did.
+    let priority = low_priority(fold);
+    let by_elimination = (priority.is_some() || !by_others.is_empty())
+        && is_hardly_own(run_queue)
+        && denied_ns as f64 >= MOSTLY_DENIED * wanted_ns as f64;
+    let is_explained = !by_others.is_empty()
+        && (taken_ns(&by_others) as f64 >= least * denied_ns as f64
+            || cpus_used(fold).is_some_and(|used| are_taken(fold.trace, used)));
+    if !enough || denied_ns < DENIED_NS || !(is_explained || by_elimination) {
         return None;
     }
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
     let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
-    let text =
-        say!(CPUS_TAKEN, denied = Word::Ns(all_ns), share = Word::part(all_ns, wanted_ns), names = names.join(", "),);
+    let names = (!names.is_empty()).then(|| names.join(", "));
+    let text = say!(CPUS_TAKEN, denied = Word::Ns(all_ns), share = Word::part(all_ns, wanted_ns), names = names);
     Some(QueueCause {
-        reason: QueueReason::OtherPrograms,
+        reason: priority.map_or(QueueReason::OtherPrograms, QueueReason::LowPriority),
         subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
         evidence: text.into(),
         stack: StackId::NONE,
     })
+}
+
+/// The low priority that most of the time in run queues is of, if it is mostly of such threads.
+fn low_priority(fold: &Fold<'_>) -> Option<ThreadPriority> {
+    let (threads, mut all_ns) = (&fold.trace.threads, 0);
+    let mut queued_ns: BTreeMap<ThreadPriority, u64> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        let ns = total(&weights.runnable);
+        all_ns += ns;
+        if let Some(thread) = site.key.thread.get().filter(|thread| *thread < threads.len()) {
+            *queued_ns.entry(ThreadPriority::of(threads, thread)).or_default() += ns;
+        }
+    }
+    queued_ns.retain(|priority, _| priority.is_low());
+    let (low_ns, most) = (queued_ns.values().sum::<u64>(), queued_ns.into_iter().max_by_key(|(_, ns)| *ns));
+    most.filter(|_| low_ns as f64 >= LOW_PRIORITY_SHARE * all_ns as f64).map(|(priority, _)| priority)
 }
 
 /// Whether the program's threads were in run queues for other reasons than one another, and for longer than waking up takes.
@@ -323,50 +349,6 @@ fn is_of_go_runtime(trace: &Trace, site: &Site) -> bool {
     })
 }
 
-/// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
-fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
-    // Which CPU a goroutine ran on is not known; and a part of the threads or of the time tells nothing of all.
-    let is_part = fold.query.is_filtered() || fold.query.is_cut();
-    if is_part || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
-        return None;
-    }
-    let (trace, samples) = (fold.trace, &fold.trace.events().samples);
-    let mut of_cpu: BTreeMap<u16, usize> = BTreeMap::new();
-    let rows = (0..trace.threads.tid.len()).flat_map(|thread| samples.of(thread));
-    rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
-    let all: usize = of_cpu.values().sum();
-    let is_much = |count: usize| count as f64 >= STRAY_SHARE * all as f64;
-    let used: BTreeSet<u16> = of_cpu.into_iter().filter(|(_, count)| is_much(*count)).map(|(cpu, _)| cpu).collect();
-    let runs = |thread: &usize| is_much(samples.of(*thread).len());
-    let is_bound = !(0..trace.threads.tid.len()).filter(runs).any(|thread| strays(trace, thread, &used));
-    (!used.is_empty() && is_bound).then_some(used.len() as u32)
-}
-
-/// Whether other programs had the CPUs that are left beside `used` of them: then the scheduler kept the program's threads from there.
-fn are_taken(trace: &Trace, used: u32) -> bool {
-    let left = trace.manifest.cpus.usable.max(1).saturating_sub(used);
-    if left == 0 {
-        return false;
-    }
-    others_ns(trace) as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
-}
-
-/// How long other programs had CPUs, ns, as far as that was seen.
-fn others_ns(trace: &Trace) -> u64 {
-    trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns))
-}
-
-/// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.
-fn strays(trace: &Trace, thread: usize, used: &BTreeSet<u16>) -> bool {
-    let rows = &trace.events().off_cpu;
-    let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
-    let is_late = |row: usize| rows.start_ns(row) > start.midpoint(end.max(start));
-    rows.of(thread)
-        .rev()
-        .take_while(|row| is_late(*row))
-        .any(|row| rows.cpu(row) != NO_CPU && !used.contains(&rows.cpu(row)))
-}
-
 /// Time of a histogram over numbers of threads in which there were more than `count`, ns.
 fn above(histogram: &[u64], count: u32) -> u64 {
     histogram.iter().skip(count as usize + 1).fold(0, |sum, ns| sum.saturating_add(*ns))
@@ -384,110 +366,4 @@ fn elapsed_share(fold: &Fold<'_>, ns: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::{CELL, build};
-
-    fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
-        let lines: Vec<(&str, Vec<char>)> =
-            lines.iter().map(|(name, cells)| (*name, cells.repeat(times).chars().collect())).collect();
-        build(&lines, 2)
-    }
-
-    fn causes(trace: &Trace) -> Vec<QueueCause> {
-        let query = Query::default();
-        queue_causes(&Fold::new(trace, &query).unwrap(), &RunQueue::default())
-    }
-
-    fn reasons(trace: &Trace) -> Vec<QueueReason> {
-        causes(trace).iter().map(|cause| cause.reason).collect()
-    }
-
-    #[test]
-    fn four_threads_on_two_cpus() {
-        let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
-        assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
-        assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
-    }
-
-    #[test]
-    fn processes_that_are_too_many_are_no_threads() {
-        let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
-        let mut trace = repeated(&lines, 10);
-        let first = trace.processes.row(0).unwrap();
-        for thread in 1..4 {
-            trace.threads.process[thread] = ProcessId::new(trace.processes.push(first.clone()));
-        }
-        trace.tables_changed();
-        assert_eq!(reasons(&trace), [QueueReason::OwnProcesses]);
-    }
-
-    #[test]
-    fn cpus_that_others_had_are_no_affinity() {
-        let reasons = |others: u64| {
-            let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 100);
-            trace.manifest.taken.rivals = vec![Rival { name: "other".into(), ns: others * CELL }];
-            reasons(&trace)
-        };
-        assert_eq!(reasons(10), [QueueReason::Affinity]);
-        assert_eq!(reasons(180), [QueueReason::OtherPrograms]);
-    }
-
-    #[test]
-    fn threads_that_preempt_one_another_are_too_many_though_a_cpu_seems_idle() {
-        let told = |lines: &[(&'static str, &str)]| {
-            let trace = repeated(lines, 10);
-            let query = Query::default();
-            let fold = Fold::new(&trace, &query).unwrap();
-            let behind_own = RunQueue { own_ns: 2 * fold.shown().cpu_ns(), ..RunQueue::default() };
-            queue_causes(&fold, &behind_own).iter().map(|cause| cause.reason).collect::<Vec<_>>()
-        };
-        assert_eq!(told(&[("a", "#---"), ("b", "-#--"), ("c", "--#-"), ("d", "---#")]), [QueueReason::OwnThreads]);
-        // Each waits, and is woken while another one runs.
-        assert_eq!(told(&[("a", "#c--"), ("b", "-#c-"), ("c", "--#c"), ("d", "c--#")]), []);
-    }
-
-    /// Two threads compute on two CPUs and get one of them; `name` had the other for so long.
-    fn beside(name: &str, cells: u64) -> Trace {
-        let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 10);
-        trace.manifest.taken.rivals = vec![Rival { name: name.into(), ns: cells * CELL }];
-        trace
-    }
-
-    #[test]
-    fn cpus_that_others_took_are_told_with_their_names() {
-        let causes = causes(&beside("stress", 60));
-        let taken = causes.iter().find(|cause| cause.reason == QueueReason::OtherPrograms).unwrap();
-        let text = taken.evidence.to_string();
-        assert_eq!(taken.subject, "stress");
-        assert!(
-            text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"),
-            "{text}"
-        );
-        let dwell = reasons(&beside(OWN_PROGRAM, 60));
-        assert!(!dwell.contains(&QueueReason::OtherPrograms), "it is the measurement itself");
-        let nobody = reasons(&beside("stress", 10));
-        assert!(!nobody.contains(&QueueReason::OtherPrograms), "nobody is known who took so much");
-    }
-
-    #[test]
-    fn a_quota_is_told_with_what_the_program_wanted() {
-        let mut trace = repeated(&[("a", "#---"), ("b", "#---")], 20);
-        trace.manifest.cpus.online = 2;
-        trace.manifest.taken.quotas = vec![QuotaUse {
-            group: "/sys/fs/cgroup/app".into(),
-            runtime_us: 50_000,
-            period_us: 100_000,
-            periods: 10,
-            throttled_periods: 9,
-            throttled_ns: 60 * CELL,
-        }];
-        let quota = causes(&trace).remove(0);
-        let text = quota.evidence.to_string();
-        assert_eq!((quota.reason, quota.subject.as_str()), (QueueReason::Quota, "/sys/fs/cgroup/app"));
-        assert!(text.contains("9 of 10 periods") && text.contains("2.0 CPUs on average; the quota is 0.50"), "{text}");
-        trace.manifest.taken.quotas[0].throttled_periods = 0;
-        assert!(!reasons(&trace).contains(&QueueReason::Quota));
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ use crate::measure::metrics::{magnitude, value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::handles::thread_handle;
+use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
@@ -50,6 +51,8 @@ columns! {
         "書き込み回数", "同じく、書き込んだ呼び出しの回数。";
     detail "write_bytes", "Bytes Written", "What these wrote.",
         "書き込みバイト数", "それらが書き込んだバイト数。";
+    detail "priority", "Priority", "How it was scheduled at last: its nice value, or its policy by sched(7); nice 0, as usual, also where that is not known.",
+        "優先度", "最後のスケジューリング: ナイス値、またはポリシー。不明な場合も通常の 0 です。";
 }
 
 /// One row per thread that the filters let through, the busiest first.
@@ -115,6 +118,7 @@ fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
         counted(threads.read_bytes[thread]),
         counted(threads.write_calls[thread]),
         counted(threads.write_bytes[thread]),
+        Value::Text(ThreadPriority::of(threads, thread).to_string()),
     ]
 }
 

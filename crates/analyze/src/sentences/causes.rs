@@ -83,6 +83,9 @@ sentence_table! {
     COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
     CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
         "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_LOW_PRIORITY = "cause-low-priority",
+        "Threads with a low priority ({priority}) had no CPU while other programs had them[, {name} first]: {wait} in run queues behind these at most, in {wall} of time.",
+        "優先度の低い ({priority}) スレッドは、他のプログラム[ (最も長いのは {name})] が CPU を使っている間、CPU を得られませんでした。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period, in {wall} of time.",
         "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_RAN_ALWAYS = "cause-ran-always",
@@ -141,6 +144,9 @@ sentence_table! {
     ADVICE_CPUS_TAKEN = "advice-cpus-taken",
         "Measure again on a quiet machine. Where the neighbours stay: give the program CPUs of its own (taskset, a cpuset, CPU requests), or lower the others' weight (nice, cpu.weight, SCHED_IDLE).",
         "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。";
+    ADVICE_LOW_PRIORITY = "advice-low-priority",
+        "{priority} lets everybody else go first. Where the program is to be done sooner, start it without that (nice, chrt --idle, Nice= or CPUSchedulingPolicy= of its unit); else let it run when the machine has less to do.",
+        "{priority} では、他のすべてが優先されます。早く終わらせたい場合は、この指定なしで開始してください (優先度を下げる指定やユニットの設定を外す)。それ以外では、マシンが空いている時間に実行してください。";
     ADVICE_CPU_QUOTA = "advice-cpu-quota",
         "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or start no more threads than the quota has CPUs (GOMAXPROCS, -XX:ActiveProcessorCount, OMP_NUM_THREADS).",
         "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッドをクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。";

@@ -190,6 +190,8 @@ impl Builder {
             read_bytes: 0,
             write_calls: 0,
             write_bytes: 0,
+            policy: 0,
+            nice: 0,
             exited: to < lines.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0),
             ignored: false,
         });

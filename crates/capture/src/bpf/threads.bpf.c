@@ -149,23 +149,34 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
-/* What `task` has read and written so far; nothing where the kernel does not count it. */
-static __always_inline void write_thread_io(struct task_struct *task)
+/* PRIO_TO_NICE of include/linux/sched/prio.h. */
+static __always_inline int nice_of(struct task_struct *task)
 {
-	struct record_thread_io record = {};
+	return task->static_prio - 120;
+}
 
-	if (!bpf_core_field_exists(task->ioac.syscr))
-		return;
-	set_header(&record.h, RECORD_THREAD_IO, sizeof(record), tid_of(task), bpf_ktime_get_ns());
-	record.read_calls = task->ioac.syscr;
-	record.read_bytes = task->ioac.rchar;
-	record.write_calls = task->ioac.syscw;
-	record.write_bytes = task->ioac.wchar;
+/* What the kernel's accounts say of `task`; calls and bytes are 0 where it does not count them. */
+static __always_inline void write_thread_account(struct task_struct *task)
+{
+	struct record_thread_account record = {};
+
+	set_header(&record.h, RECORD_THREAD_ACCOUNT, sizeof(record), tid_of(task), bpf_ktime_get_ns());
+	record.policy = task->policy;
+	record.nice = nice_of(task);
+	if (bpf_core_field_exists(task->ioac.syscr)) {
+		record.read_calls = task->ioac.syscr;
+		record.read_bytes = task->ioac.rchar;
+		record.write_calls = task->ioac.syscw;
+		record.write_bytes = task->ioac.wchar;
+	}
 	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 }
 
-static __always_inline bool has_called(struct task_struct *task)
+/* Whether the accounts say anything: of a thread that has read, written, or is scheduled in another way than usually. */
+static __always_inline bool has_account(struct task_struct *task)
 {
+	if (task->policy || nice_of(task))
+		return true;
 	return bpf_core_field_exists(task->ioac.syscr) && (task->ioac.syscr || task->ioac.syscw);
 }
 
@@ -175,14 +186,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (thread && (thread->mode & THREAD_RECORD) && has_called(task))
-		write_thread_io(task);
+	if (thread && (thread->mode & THREAD_RECORD) && has_account(task))
+		write_thread_account(task);
 	return 0;
 }
 
 /* Run once by user space when recording ends. */
 SEC("iter/task")
-int read_io(struct bpf_iter__task *ctx)
+int read_accounts(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct thread *thread;
@@ -190,8 +201,8 @@ int read_io(struct bpf_iter__task *ctx)
 	if (!task || (task->__state & STATE_DEAD))
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
-	if (thread && (thread->mode & THREAD_RECORD) && has_called(task))
-		write_thread_io(task);
+	if (thread && (thread->mode & THREAD_RECORD) && has_account(task))
+		write_thread_account(task);
 	return 0;
 }
 
@@ -230,7 +241,7 @@ static __always_inline bool take_in_thread(struct task_struct *task, struct thre
 	if (thread->mode & THREAD_RECORD)
 		write_thread_new(task, &birth, bpf_ktime_get_ns());
 	if (thread->mode & THREAD_RECORD)
-		write_thread_io(task);
+		write_thread_account(task);
 	return true;
 }
 

@@ -402,7 +402,9 @@ struct task_io_accounting {
 struct task_struct {
 	unsigned int __state;
 	unsigned int on_cpu; /* of another size since Linux 7.2: libbpf adapts a load of what is unsigned */
+	int static_prio;
 	unsigned int rt_priority;
+	unsigned int policy;
 	struct sched_entity se;
 	unsigned in_iowait : 1;
 	unsigned in_memstall : 1;

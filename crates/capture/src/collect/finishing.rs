@@ -28,7 +28,7 @@ impl Collection<'_> {
         self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
         self.itt.stop();
         self.source.write_event_counts(self.drained.borrow_mut().recorder.meta(), now);
-        self.source.read_io();
+        self.source.read_accounts();
         self.round(true)?;
         for _ in 0..MOST_LAST_ROUNDS {
             if self.itt_left {

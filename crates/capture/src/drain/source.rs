@@ -125,7 +125,7 @@ pub trait Source {
     fn write_event_counts(&mut self, _: &mut RecordBuffer, _: u64) {}
 
     /// Records what threads that still live have read and written, at the end.
-    fn read_io(&mut self) {}
+    fn read_accounts(&mut self) {}
 
     /// Hits of each of the first `count` probes with values that did not meet its condition.
     fn rejections(&self, _: usize) -> Vec<u64> {

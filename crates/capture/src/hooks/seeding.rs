@@ -31,8 +31,8 @@ impl LoadedHooks {
     }
 
     /// Records what the threads that still live have read and written so far.
-    pub fn read_io(&mut self) {
-        if let Err(error) = walk(&self.threads, "read_io") {
+    pub fn read_accounts(&mut self) {
+        if let Err(error) = walk(&self.threads, "read_accounts") {
             self.notices.push(notice!(CALLS_NOT_COUNTED, error = error));
         }
     }

@@ -121,8 +121,8 @@ impl Source for Bpf<'_> {
         self.hooks.seed()
     }
 
-    fn read_io(&mut self) {
-        self.hooks.read_io();
+    fn read_accounts(&mut self) {
+        self.hooks.read_accounts();
     }
 
     fn take_in(&mut self, pids: &[u32]) -> Result<bool> {

@@ -165,7 +165,7 @@ impl LifeSpans {
             Record::ThreadNew(new) => thread(&new.h),
             Record::ThreadName(name) => thread(&name.h),
             Record::ThreadExit(exit) => thread(&exit.h),
-            Record::ThreadIo(io) => thread(&io.h),
+            Record::ThreadAccount(io) => thread(&io.h),
             Record::Exec(exec) => process(exec.tgid, &exec.h),
             Record::Map(map, _) => process(map.h.tid, &map.h),
             Record::Command(text, _) | Record::Belonging(text, _) => process(text.h.tid, &text.h),

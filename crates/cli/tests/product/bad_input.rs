@@ -182,6 +182,8 @@ pub fn small_trace() -> Trace {
         read_bytes: 0,
         write_calls: 0,
         write_bytes: 0,
+        policy: 0,
+        nice: 0,
         exited: true,
         ignored: false,
     });

@@ -14,6 +14,7 @@ use crate::recording::{Recording, Running, collect, number, sample, text};
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("cpus::taken_by_others", taken),
+        Case::new("cpus::low_priority", low_priority),
         Case::new("cpus::quota", quota),
         Case::new("cpus::quota_of_a_group_entered_later", quota_entered_later),
     ]
@@ -54,6 +55,27 @@ fn taken() -> Result<()> {
     // Several threads may be ready at once behind one program.
     ensure!(denied <= queued, "{denied} ns, though threads were ready for {queued} only");
     ensure!(text(&taken, "text").contains("sh "), "it does not name the loops: {taken}");
+    Ok(())
+}
+
+/// A program with a quarter of a loop's weight beside it: it is told that this is why it waits.
+fn low_priority() -> Result<()> {
+    let busy = busy("0")?;
+    let folder = TempDir::new()?;
+    let niced = ["taskset", "-c", "0", "nice", "-n", "6"];
+    let sample = sample("convoy_fixed")?;
+    let mut command = collect(folder.path(), &[], &[&niced[..], &[sample.as_str()]].concat());
+    let output = Running::start(&mut command)?.finish()?;
+    drop(busy);
+    let recording = Recording::in_folder(folder, output)?;
+    let told = recording.rows(&["explain"])?;
+    let low = told.iter().find(|row| text(row, "kind") == "low-priority");
+    let low = low.with_context(|| format!("no cause low-priority: {told:?}"))?;
+    ensure!(text(low, "text").contains("nice 6"), "{low}");
+    ensure!(text(low, "advice").contains("nice 6"), "{low}");
+    let threads = recording.rows(&["threads"])?;
+    let workers: Vec<&Value> = threads.iter().filter(|row| text(row, "process") == "convoy_fixed").collect();
+    ensure!(!workers.is_empty() && workers.iter().all(|row| text(row, "priority") == "nice 6"), "{threads:?}");
     Ok(())
 }
 

@@ -15,7 +15,8 @@ const PYTHON: &str = "/usr/bin/python3";
 /// Commands that end only when somebody ends them, or say what the machine is like.
 const NOT_RUN: [&str; 2] = ["dwell view", "dwell doctor"];
 /// Causes that depend on what else the machine does, and on whether the files are in memory.
-const OF_THE_MACHINE: [&str; 5] = ["cpus-taken", "cpu-quota", "oversubscription", "run-queue", "device"];
+const OF_THE_MACHINE: [&str; 6] =
+    ["cpus-taken", "low-priority", "cpu-quota", "oversubscription", "run-queue", "device"];
 
 pub fn cases() -> Vec<Case> {
     vec![Case::new("tutorial::as_it_stands", as_it_stands)]

@@ -1,7 +1,7 @@
 //! What happens at a time: the records that the replay takes.
 
 use dwell_store::raw::wire::{
-    CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadIoRecord,
+    CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadAccountRecord, ThreadExitRecord,
     ThreadNameRecord, ThreadNewRecord, WokenFutexRecord,
 };
 
@@ -16,7 +16,7 @@ pub enum Event {
     New(ThreadNewRecord),
     Name(ThreadNameRecord),
     Exit(ThreadExitRecord),
-    Io(ThreadIoRecord),
+    ThreadAccount(ThreadAccountRecord),
     Exec(Box<ExecRecord>),
     Pause(u64),
     Resume(u64),
@@ -35,7 +35,7 @@ impl Event {
             Self::New(record) => record.h.time_ns,
             Self::Name(record) => record.h.time_ns,
             Self::Exit(record) => record.h.time_ns,
-            Self::Io(record) => record.h.time_ns,
+            Self::ThreadAccount(record) => record.h.time_ns,
             Self::Exec(record) => record.h.time_ns,
             Self::Pause(time) | Self::Resume(time) => *time,
             Self::Annotation(annotation) => annotation.time_ns,
@@ -53,7 +53,7 @@ impl Event {
             Self::New(record) => record.h.time_ns = time_ns,
             Self::Name(record) => record.h.time_ns = time_ns,
             Self::Exit(record) => record.h.time_ns = time_ns,
-            Self::Io(record) => record.h.time_ns = time_ns,
+            Self::ThreadAccount(record) => record.h.time_ns = time_ns,
             Self::Exec(record) => record.h.time_ns = time_ns,
             Self::Pause(time) | Self::Resume(time) => *time = time_ns,
             Self::Annotation(annotation) => annotation.time_ns = time_ns,
@@ -69,7 +69,7 @@ impl Event {
             Self::Resume(_) => 0,
             Self::New(_) => 1,
             Self::Exec(_) => 2,
-            Self::Name(_) | Self::Io(_) | Self::Stitch(_) | Self::Creation(_) => 3,
+            Self::Name(_) | Self::ThreadAccount(_) | Self::Stitch(_) | Self::Creation(_) => 3,
             Self::Switch(_) | Self::Sample(_) | Self::Annotation(_) | Self::WokenFutex(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,

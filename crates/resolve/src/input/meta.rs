@@ -156,7 +156,7 @@ impl Meta {
             Record::ThreadNew(record) => happens(Event::New(record)),
             Record::ThreadName(record) => happens(Event::Name(record)),
             Record::ThreadExit(record) => happens(Event::Exit(record)),
-            Record::ThreadIo(record) => happens(Event::Io(record)),
+            Record::ThreadAccount(record) => happens(Event::ThreadAccount(record)),
             Record::Exec(record) => happens(Event::Exec(record)),
             Record::Pause(header) => happens(Event::Pause(header.time_ns)),
             Record::Resume(header) => happens(Event::Resume(header.time_ns)),

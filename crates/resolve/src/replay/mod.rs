@@ -12,6 +12,7 @@ pub mod numbers;
 pub mod rows;
 pub mod samples;
 pub mod state;
-mod thread_io;
+mod thread_accounts;
+mod thread_record;
 pub mod threads;
 pub mod waits;

@@ -86,7 +86,7 @@ impl Replay {
             Event::New(record) => self.begin(record, now),
             Event::Name(record) => self.thread_table.rename(record.h.tid, &record.comm),
             Event::Exit(record) => self.exit(record, now),
-            Event::Io(record) => self.thread_table.read_and_wrote(record),
+            Event::ThreadAccount(record) => self.thread_table.note_accounts(record),
             Event::Exec(record) => self.exec(record, now),
             Event::Pause(_) => self.intervals.pause(now),
             Event::Resume(_) => {

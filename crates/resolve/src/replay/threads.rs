@@ -3,11 +3,12 @@
 //! A *life* is one row of `threads`; an *image* is one program in one process, with its own mappings. Nothing here
 //! knows whether a thread runs.
 
-use super::thread_io::ThreadIo;
+use super::thread_accounts::ThreadAccounts;
+use super::thread_record::ThreadRecord;
 use dwell_model::{ProcessId, ThreadId};
 use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadExitRecord, ThreadIoRecord, ThreadNewRecord};
-use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
+use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadAccountRecord, ThreadExitRecord, ThreadNewRecord};
+use dwell_store::tables::{ProcessRow, Processes, Threads};
 
 use crate::hash::FastMap;
 use crate::input::belonging::Belonging;
@@ -15,37 +16,6 @@ use crate::input::texts::{TextId, Texts};
 
 /// Number of an image in [`ThreadTable::images`].
 pub type ImageId = u32;
-
-/// One life of a thread id.
-#[derive(Debug)]
-pub struct ThreadRecord {
-    /// The id; after an exec from another thread than the first, the process's.
-    pub tid: u32,
-    /// Its process.
-    pub process: ProcessId,
-    /// Who made it.
-    pub parent: ThreadId,
-    /// Its name, the last one that it had.
-    pub name: String,
-    /// What the program itself calls it.
-    pub announced_name: Option<TextId>,
-    /// The program asked that it be left out.
-    pub ignored: bool,
-    /// Whether it was there before the collection.
-    pub was_there: bool,
-    /// Start, ns since the collection's start.
-    pub start_ns: u64,
-    /// End, when it is over.
-    pub end_ns: Option<u64>,
-    /// Whether its end was recorded.
-    pub exited: bool,
-    /// Made up: its creation was not recorded.
-    pub made_up: bool,
-    /// The kernel's account of its running time, 0 = unknown.
-    pub kernel_cpu_ns: u64,
-    /// What it read and wrote.
-    pub io: ThreadIo,
-}
 
 /// One program run by one process.
 #[derive(Debug)]
@@ -197,7 +167,7 @@ impl ThreadTable {
             exited: false,
             made_up: false,
             kernel_cpu_ns: 0,
-            io: ThreadIo::new(record.flags & THREAD_SEEDED != 0),
+            accounts: ThreadAccounts::new(record.flags & THREAD_SEEDED != 0),
         };
         (self.add(life), stale)
     }
@@ -229,7 +199,7 @@ impl ThreadTable {
             exited: false,
             made_up: true,
             kernel_cpu_ns: 0,
-            io: ThreadIo::new(true),
+            accounts: ThreadAccounts::new(true),
         };
         self.add(life)
     }
@@ -394,11 +364,11 @@ impl ThreadTable {
         Some(thread)
     }
 
-    /// What the thread has read and written so far.
-    pub fn read_and_wrote(&mut self, record: &ThreadIoRecord) {
+    /// What the kernel's accounts say of the thread so far.
+    pub fn note_accounts(&mut self, record: &ThreadAccountRecord) {
         let thread = self.find(record.h.tid).and_then(ThreadId::get);
         if let Some(life) = thread.and_then(|row| self.threads.get_mut(row)) {
-            life.io.add(record);
+            life.accounts.add(record);
         }
     }
 
@@ -450,22 +420,7 @@ impl ThreadTable {
             processes.push(process.row(end_ns));
         }
         for life in &self.threads {
-            let ((read_calls, read_bytes), (write_calls, write_bytes)) = (life.io.counted(0), life.io.counted(1));
-            threads.push(ThreadRow {
-                tid: life.tid,
-                process: life.process,
-                parent: life.parent,
-                name: life.announced_name.map_or_else(|| life.name.clone(), |name| texts.show(name, "thread")),
-                start_ns: life.start_ns,
-                end_ns: life.end_ns.unwrap_or(end_ns),
-                kernel_cpu_ns: life.kernel_cpu_ns,
-                read_calls,
-                read_bytes,
-                write_calls,
-                write_bytes,
-                exited: life.exited,
-                ignored: life.ignored,
-            });
+            threads.push(life.row(texts, end_ns));
         }
         (processes, threads)
     }

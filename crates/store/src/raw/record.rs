@@ -7,8 +7,8 @@ use super::wire::{
     FiberStateRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord,
     ProbeHitRecord, RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader,
     ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
-    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadIoRecord, ThreadNameRecord,
-    ThreadNewRecord, VainTryRecord, WokenFutexRecord, kind,
+    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadAccountRecord, ThreadExitRecord,
+    ThreadNameRecord, ThreadNewRecord, VainTryRecord, WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -27,7 +27,7 @@ pub enum Record<'a> {
     ThreadNew(ThreadNewRecord),
     ThreadName(ThreadNameRecord),
     ThreadExit(ThreadExitRecord),
-    ThreadIo(ThreadIoRecord),
+    ThreadAccount(ThreadAccountRecord),
     Exec(Box<ExecRecord>),
     /// The mapping and the file's path.
     Map(MapHeader, &'a [u8]),
@@ -139,7 +139,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::THREAD_NEW => Record::ThreadNew(prefix(body)?),
         kind::THREAD_NAME => Record::ThreadName(prefix(body)?),
         kind::THREAD_EXIT => Record::ThreadExit(prefix(body)?),
-        kind::THREAD_IO => Record::ThreadIo(prefix(body)?),
+        kind::THREAD_ACCOUNT => Record::ThreadAccount(prefix(body)?),
         kind::EXEC => Record::Exec(Box::new(prefix(body)?)),
         kind::MAP => map(body)?,
         kind::COMMAND => text(body).map(|(header, text)| Record::Command(header, text))?,

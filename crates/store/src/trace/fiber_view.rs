@@ -71,6 +71,8 @@ impl Trace {
                 read_bytes: 0,
                 write_calls: 0,
                 write_bytes: 0,
+                policy: 0,
+                nice: 0,
                 exited: fibers.exited[row],
                 ignored: false,
             });

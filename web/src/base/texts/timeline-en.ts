@@ -101,6 +101,7 @@ export const timelineEn = {
   'chain.circle': 'waited in a circle of threads',
   'chain.cpu-quota': 'had no CPU: a quota was used up',
   'chain.cpus-taken': 'had no CPU: other programs ran',
+  'chain.low-priority': 'had no CPU: its priority is low',
   'chain.oversubscription': 'had no CPU: the program has more threads than CPUs',
   'marked.title': 'Selected time',
   'marked.help': 'What all threads did in the selected time; these times add up to their lives in it',

@@ -103,6 +103,7 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'chain.circle': 'スレッド同士が互いを待機',
   'chain.cpu-quota': 'CPU なし: クォータを使い切った',
   'chain.cpus-taken': 'CPU なし: 他のプログラムが実行中',
+  'chain.low-priority': 'CPU なし: 優先度が低い',
   'chain.oversubscription': 'CPU なし: スレッドが CPU より多い',
   'marked.title': '選択した時間',
   'marked.help': '選択した時間にすべてのスレッドがしたこと。合計はその間の存続時間です',

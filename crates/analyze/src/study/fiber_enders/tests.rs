@@ -38,6 +38,8 @@ fn fibers(count: usize) -> Trace {
             read_bytes: 0,
             write_calls: 0,
             write_bytes: 0,
+            policy: 0,
+            nice: 0,
             exited: fiber > 0,
             ignored: false,
         });

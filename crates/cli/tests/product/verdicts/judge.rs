@@ -39,7 +39,7 @@ fn told(program: &Program, recorded: &Recorded) -> Result<Vec<Value>> {
     ensure!(order.len() == listed, "the order of the summary leaves something out: {summary}");
     let is_planted = |id: &str| matches!(program.cause, Some(Planted::Cause(kind, _)) if kind == id);
     let of_program = |row: &&Value| match id(row) {
-        "cpus-taken" | "cpu-quota" | "oversubscription" => is_planted(id(row)),
+        "cpus-taken" | "low-priority" | "cpu-quota" | "oversubscription" => is_planted(id(row)),
         "run-queue" => !row["behind"].is_null(),
         // What a program ran for most of its time is no fault.
         "running" => row["wait_ns"] != 0,

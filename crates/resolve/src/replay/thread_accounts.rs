@@ -1,14 +1,16 @@
-//! What each thread read and wrote, by the kernel's account of its calls.
+//! What the kernel's accounts say of each thread: what it read and wrote, and how it is scheduled.
 
-use dwell_store::raw::wire::ThreadIoRecord;
+use dwell_store::raw::wire::ThreadAccountRecord;
 
-/// What a thread read and wrote, by the kernel's account.
+/// What the kernel's accounts say of a thread.
 #[derive(Debug, Default)]
-pub struct ThreadIo {
+pub struct ThreadAccounts {
     /// Before it was taken in; none of a thread that came later, or is not known of yet.
     before: Option<IoCounts>,
     /// So far.
     so_far: IoCounts,
+    /// How it is scheduled: policy and nice value, as they were at last.
+    scheduling: (u8, i32),
 }
 
 /// Calls and bytes: read, written.
@@ -18,17 +20,23 @@ struct IoCounts {
     bytes: [u64; 2],
 }
 
-impl ThreadIo {
+impl ThreadAccounts {
     /// Of a thread that was there before (then what comes first is what it did before), or is new.
     pub fn new(was_there: bool) -> Self {
-        Self { before: (!was_there).then(IoCounts::default), so_far: IoCounts::default() }
+        Self { before: (!was_there).then(IoCounts::default), ..Self::default() }
     }
 
     /// The kernel's account now.
-    pub fn add(&mut self, record: &ThreadIoRecord) {
+    pub fn add(&mut self, record: &ThreadAccountRecord) {
         self.so_far =
             IoCounts { calls: [record.read_calls, record.write_calls], bytes: [record.read_bytes, record.write_bytes] };
         self.before.get_or_insert(self.so_far);
+        self.scheduling = (u8::try_from(record.policy).unwrap_or_default(), record.nice);
+    }
+
+    /// Policy and nice value, as they were at last; those of most threads where nothing is known.
+    pub fn scheduling(&self) -> (u8, i32) {
+        self.scheduling
     }
 
     /// Calls and bytes of one direction: 0 read, 1 written.
@@ -45,16 +53,26 @@ mod tests {
 
     use super::*;
 
-    fn account(write_calls: u64, write_bytes: u64) -> ThreadIoRecord {
-        ThreadIoRecord { write_calls, write_bytes, ..ThreadIoRecord::zeroed() }
+    fn account(write_calls: u64, write_bytes: u64) -> ThreadAccountRecord {
+        ThreadAccountRecord { write_calls, write_bytes, ..ThreadAccountRecord::zeroed() }
+    }
+
+    #[test]
+    fn how_a_thread_is_scheduled_is_what_it_was_at_last() {
+        let mut thread = ThreadAccounts::new(true);
+        assert_eq!(thread.scheduling(), (0, 0));
+        thread.add(&ThreadAccountRecord { policy: 5, nice: 19, ..account(0, 0) });
+        assert_eq!(thread.scheduling(), (5, 19));
+        thread.add(&account(0, 0));
+        assert_eq!(thread.scheduling(), (0, 0));
     }
 
     #[test]
     fn what_a_thread_wrote_before_it_was_taken_in_does_not_count() {
-        let mut new = ThreadIo::new(false);
+        let mut new = ThreadAccounts::new(false);
         new.add(&account(7, 70));
         assert_eq!((new.counted(0), new.counted(1)), ((0, 0), (7, 70)));
-        let mut there = ThreadIo::new(true);
+        let mut there = ThreadAccounts::new(true);
         assert_eq!(there.counted(1), (0, 0));
         there.add(&account(7, 70));
         assert_eq!(there.counted(1), (0, 0));

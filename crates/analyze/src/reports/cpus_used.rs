@@ -1,0 +1,59 @@
+//! On how many CPUs the program's threads ran, and whether other programs had those that were left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dwell_store::Trace;
+
+use crate::engine::fold::Fold;
+use crate::study::explain::NO_CPU;
+
+/// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
+const TAKEN_SHARE: f64 = 0.2;
+/// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
+const STRAY_SHARE: f64 = 0.02;
+/// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
+const SPREAD_NS: u64 = 500_000_000;
+
+/// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
+pub fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
+    // Which CPU a goroutine ran on is not known; and a part of the threads or of the time tells nothing of all.
+    let is_part = fold.query.is_filtered() || fold.query.is_cut();
+    if is_part || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
+        return None;
+    }
+    let (trace, samples) = (fold.trace, &fold.trace.events().samples);
+    let mut of_cpu: BTreeMap<u16, usize> = BTreeMap::new();
+    let rows = (0..trace.threads.tid.len()).flat_map(|thread| samples.of(thread));
+    rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
+    let all: usize = of_cpu.values().sum();
+    let is_much = |count: usize| count as f64 >= STRAY_SHARE * all as f64;
+    let used: BTreeSet<u16> = of_cpu.into_iter().filter(|(_, count)| is_much(*count)).map(|(cpu, _)| cpu).collect();
+    let runs = |thread: &usize| is_much(samples.of(*thread).len());
+    let is_bound = !(0..trace.threads.tid.len()).filter(runs).any(|thread| strays(trace, thread, &used));
+    (!used.is_empty() && is_bound).then_some(used.len() as u32)
+}
+
+/// Whether other programs had the CPUs that are left beside `used` of them: then the scheduler kept the program's threads from there.
+pub fn are_taken(trace: &Trace, used: u32) -> bool {
+    let left = trace.manifest.cpus.usable.max(1).saturating_sub(used);
+    if left == 0 {
+        return false;
+    }
+    others_ns(trace) as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
+}
+
+/// How long other programs had CPUs, ns, as far as that was seen.
+pub fn others_ns(trace: &Trace) -> u64 {
+    trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns))
+}
+
+/// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.
+fn strays(trace: &Trace, thread: usize, used: &BTreeSet<u16>) -> bool {
+    let rows = &trace.events().off_cpu;
+    let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
+    let is_late = |row: usize| rows.start_ns(row) > start.midpoint(end.max(start));
+    rows.of(thread)
+        .rev()
+        .take_while(|row| is_late(*row))
+        .any(|row| rows.cpu(row) != NO_CPU && !used.contains(&rows.cpu(row)))
+}
