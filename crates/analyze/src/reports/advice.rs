@@ -3,8 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::engine::sweep::ConcurrencyStats;
-use crate::reports::{accept_words, outside_words, request_words, vain_words};
+use crate::reports::{accept_words, outside_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
@@ -35,8 +34,8 @@ const MOST_OF_THE_TIME: f64 = 0.3;
 /// Part of the time in which a pool's threads wait from which on they all do.
 const ALL_AT_ONCE: f64 = 0.9;
 
-/// Part of the CPUs from which on all of them are busy.
-const ALL_CPUS: f64 = 0.85;
+/// Part of the CPU time during which more threads have work than there are CPUs, from which on these are too many.
+const TOO_MANY_SHARE: f64 = 0.3;
 
 /// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
 const TELLING_PART: f64 = 0.25;
@@ -74,13 +73,13 @@ pub fn advice(
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
-            .unwrap_or_else(|| ran(fold, root)),
+            .unwrap_or_else(|| ran_words::advice(fold, root)),
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
-        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING || !are_too_many(fold) => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
@@ -139,7 +138,7 @@ fn by_names(
     if advice.is_some() || lock.is_some() {
         return advice;
     }
-    if is_of_libuv_pool(fold, root) && !all_cpus_are_busy(fold) {
+    if is_of_libuv_pool(fold, root) && !ran_words::all_cpus_are_busy(fold) {
         return Some(say!(ADVICE_LIBUV_POOL));
     }
     let on_purpose = || library_wait(&fold.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
@@ -153,44 +152,17 @@ fn is_of_libuv_pool(fold: &Fold<'_>, root: &RootCause) -> bool {
     frame_rows(fold.trace, root.stack).any(is_worker)
 }
 
+/// Whether more of the program's threads had work than there are CPUs, for much of the time that they ran.
+fn are_too_many(fold: &Fold<'_>) -> bool {
+    fold.levels.oversubscribed_ns as f64 >= TOO_MANY_SHARE * fold.shown().cpu_ns() as f64
+}
+
 /// What to do about a wait that a library makes on purpose.
 fn on_purpose_advice(wait: LibraryWait) -> Sentence {
     match wait {
         LibraryWait::Retry => say!(ADVICE_RETRY),
         LibraryWait::Rate => say!(ADVICE_RATE),
     }
-}
-
-/// Languages of which one thread of a process runs at a time, by the endings of their files before a line.
-const ONE_AT_A_TIME: &[(&str, &str)] =
-    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
-
-/// Functions by which Python and Node load modules that a script asks for.
-const LOADERS: &[&str] = &["_find_and_load", "Module._load"];
-
-/// Whether a script's modules are being loaded there.
-fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
-    fold.stacks.whole_names(root.stack).any(|function| LOADERS.contains(&function))
-}
-
-/// What to do about what runs.
-fn ran(fold: &Fold<'_>, root: &RootCause) -> Sentence {
-    if all_cpus_are_busy(fold) {
-        return say!(ADVICE_RAN_EVERYWHERE);
-    }
-    if loads_modules(fold, root) {
-        return say!(ADVICE_LOADS_MODULES);
-    }
-    match ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)) {
-        Some((_, language)) => say!(ADVICE_RAN_IN_SCRIPT, language = *language),
-        None => say!(ADVICE_RAN),
-    }
-}
-
-/// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.
-fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
-    let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
-    ConcurrencyStats::average(&fold.levels.histogram_concurrency) >= ALL_CPUS * cpus
 }
 
 /// What to do about what the kind of a cause tells alone.
@@ -208,6 +180,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
+        CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         // One that was always found waiting may have been woken in between.
         CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
         CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
@@ -494,5 +467,9 @@ fn pool_advice(
     threads: u64,
     (idle, place): (f64, Option<String>),
 ) -> Sentence {
+    if threads == 1 {
+        let busy = Word::Share(1.0 - idle);
+        return say!(ADVICE_POOL_OF_ONE, who = explanation.names.role(role), busy = busy, place = place);
+    }
     say!(ADVICE_POOL, threads = threads, who = explanation.names.role(role), idle = Word::Share(idle), place = place)
 }

@@ -68,7 +68,7 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
         let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
         let is_for_outside = is_much(root.for_outside_ns());
         // Where the recording ended, a wait goes on that usually ends.
-        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && ends_elsewhere(explanation, root);
+        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && explanation.ends_elsewhere(root);
         (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
@@ -83,13 +83,6 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
     told
-}
-
-/// Whether waits of the same role for the same thing have another cause, which explains more of them.
-fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
-    let first = |root: &RootCause| root.chains.first().and_then(|(chain, _)| chain.first().copied());
-    let is_it = |other: &&RootCause| other.wait_ns > root.wait_ns && first(other) == first(root);
-    first(root).is_some() && explanation.causes.iter().any(|other| is_it(&other))
 }
 
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
@@ -351,7 +344,7 @@ fn beside_its_work(
 }
 
 /// The lock that most waits because of a cause are for.
-fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelId> {
+pub fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelId> {
     let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root))?;
     (explanation.names.contention(lock.label, lock.place) == Contention::Lock).then_some(lock.label)
 }

@@ -55,9 +55,13 @@ fn rank(causes: &[CauseWeight], finding: &FindingWeight) -> u64 {
     if finding.is_of_short_waits {
         return finding.cost_ns / 2;
     }
-    let ran_there = |cause: &&CauseWeight| cause.ran_at.as_ref() == Some(&finding.place);
-    let told_by_it = causes.iter().filter(ran_there).map(|cause| cause.ns).filter(|ns| finding.cost_ns >= ns / 2).max();
-    told_by_it.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+    let told = causes.iter().filter(|cause| tells(finding, cause)).map(|cause| cause.ns).max();
+    told.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+}
+
+/// Whether the finding says what it is that ran there, if that is the cause.
+pub fn tells(finding: &FindingWeight, cause: &CauseWeight) -> bool {
+    cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
 }
 
 fn row_of(list: &str, row: usize) -> Row {
