@@ -323,8 +323,13 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     }
     let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    (idle < ALWAYS_BUSY && stay(explanation, account))
-        .then(|| pool_advice(explanation, role, account.threads, (idle, place)))
+    (idle < ALWAYS_BUSY && stay(explanation, account)).then(|| match account.threads {
+        1 => {
+            let busy = Word::Share(1.0 - idle);
+            say!(ADVICE_POOL_OF_ONE, who = explanation.names.role(role), busy = busy, place = place)
+        }
+        threads => pool_advice(explanation, role, threads, (idle, place)),
+    })
 }
 
 /// What to do where those are few who wait for somebody outside: others wait for them, in the program or before it.
@@ -467,9 +472,5 @@ fn pool_advice(
     threads: u64,
     (idle, place): (f64, Option<String>),
 ) -> Sentence {
-    if threads == 1 {
-        let busy = Word::Share(1.0 - idle);
-        return say!(ADVICE_POOL_OF_ONE, who = explanation.names.role(role), busy = busy, place = place);
-    }
     say!(ADVICE_POOL, threads = threads, who = explanation.names.role(role), idle = Word::Share(idle), place = place)
 }

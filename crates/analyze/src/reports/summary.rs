@@ -14,7 +14,7 @@ use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
-use crate::reports::summary_order::{CauseWeight, FindingWeight, order, tells};
+use crate::reports::summary_order::{FindingWeight, is_told, order};
 use crate::reports::through_fibers::of_sums_and_causes;
 use crate::reports::waits::waits;
 use crate::study::explain::without_count;
@@ -195,12 +195,9 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let findings = findings_beside(fold, &explained);
     let weights: Vec<FindingWeight> = findings.iter().map(|(def, finding)| weight(fold, def, finding)).collect();
     let findings = findings::view(fold, findings);
-    let explain::InSummary { mut causes, weights: mut cause_weights, account, idle_objects, not_held_up, .. } =
-        explained;
-    let is_told = |cause: &CauseWeight| weights.iter().any(|finding| tells(finding, cause));
-    let mut are_told = cause_weights.iter().map(is_told).collect::<Vec<_>>().into_iter();
+    let explain::InSummary { mut causes, weights: cause_weights, account, idle_objects, not_held_up, .. } = explained;
+    let mut are_told = cause_weights.iter().map(|cause| is_told(cause, &weights));
     causes.rows.retain(|_| are_told.next() == Some(false));
-    cause_weights.retain(|cause| !is_told(cause));
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
     Ok(vec![
         Field("explanation", nested(causes)),
