@@ -73,7 +73,7 @@ pub fn advice(
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
-            .unwrap_or_else(|| ran_words::advice(fold, root)),
+            .unwrap_or_else(|| ran_words::advice(fold, explanation, root)),
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
@@ -120,6 +120,14 @@ pub fn advice(
     sentence.into()
 }
 
+/// Locks of databases that a session has until its transaction ends, as the recording names them.
+const TRANSACTION_LOCKS: [&str; 3] = ["PostgreSQL lock", "InnoDB lock", "metadata lock"];
+
+/// Whether a database's session has the lock until its transaction ends.
+fn is_of_transactions(label: &str) -> bool {
+    TRANSACTION_LOCKS.iter().any(|lock| label.contains(lock))
+}
+
 /// Whether nobody who is known ended the wait: a sleep, a timer.
 fn is_pause(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
@@ -132,7 +140,8 @@ fn by_names(
     root: &RootCause,
     lock: Option<&str>,
 ) -> Option<Sentence> {
-    let advice = vain_words::advice(fold, explanation, root).or_else(|| lock.and_then(library_lock));
+    let advice = vain_words::advice(fold, explanation, root)
+        .or_else(|| lock.and_then(|label| library_lock(root.cause.kind, label)));
     let advice = advice.or_else(|| outside_words::held_back(fold, explanation, root));
     let advice = advice.or_else(|| outside_words::backlog_is_full(fold, explanation, root));
     if advice.is_some() || lock.is_some() {
@@ -279,8 +288,11 @@ fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
     names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
 }
 
-/// What to do about a lock of a library, of which the program sees no more than its calls.
-fn library_lock(label: &str) -> Option<Sentence> {
+/// What to do about a lock of a library, of which the program sees no more than its calls, or of a database, by what keeps it.
+fn library_lock(kind: CauseKind, label: &str) -> Option<Sentence> {
+    if matches!(kind, CauseKind::Network | CauseKind::Outside) && is_of_transactions(label) {
+        return Some(say!(ADVICE_TRANSACTION_OPEN, label = label));
+    }
     let (_, name) = label.rsplit_once(' ')?;
     match name {
         "main_arena" => Some(say!(ADVICE_HEAP_LOCK)),

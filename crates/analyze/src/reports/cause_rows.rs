@@ -27,6 +27,8 @@ const DELAYS_BESIDE_WHOLE: f64 = 0.05;
 const COMMON_FACTOR: u64 = 5;
 /// Other programs matter where any thread was ready for this part of the time: those that have little to do meet others now and then.
 const QUEUED_SHARE: f64 = 0.05;
+/// What the program does itself comes before who else had the CPUs, if it delays for this part of the time for which these do.
+const BESIDE_OTHERS: f64 = 0.5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
@@ -269,6 +271,15 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
         CauseRow::Queue(queue) if !queue.is_own() => None,
         CauseRow::Queue(queue) => Some((explanation.run_queue.wall_ns, behind_holders(queue.ns))),
     };
+    // What the program does itself is what its developer came for.
+    let beside_others = |row: &CauseRow<'_>| match row {
+        CauseRow::Wait(root) if root.cause.kind != CauseKind::RunQueue => {
+            let delayed_ns = delay_ns(root).max(unseen_ns(root));
+            (delayed_ns as f64 >= BESIDE_OTHERS * explanation.run_queue.wall_ns as f64).then(|| row.ns())
+        }
+        _ => None,
+    };
+    let of_program = rows.iter().filter_map(beside_others).max();
     let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
     rows.sort_by_cached_key(|row| match row {
@@ -280,7 +291,10 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
             let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or_else(|| row.ns());
             row.rank(explanation, ns, &delays)
         }
-        CauseRow::Queue(queue) => row.rank(explanation, queue.ns, &delays),
+        CauseRow::Queue(queue) => {
+            let ns = of_program.map_or(queue.ns, |ns| queue.ns.min(ns.saturating_sub(1)));
+            row.rank(explanation, ns, &delays)
+        }
     });
 }
 

@@ -73,6 +73,8 @@ const TOLD_SHARE: f64 = 0.01;
 const TOLD_NS: u64 = 10_000_000;
 /// … or this part of the elapsed time, in a program that is too short for that.
 const SHORT_SHARE: f64 = 0.1;
+/// Part of a cause's waits below which a chain is one of many, and tells nobody anything.
+const TELLING_CHAIN: f64 = 0.05;
 /// Causes of waits for one lock that are told with the largest, at most.
 const ALSO_OF_LOCK: usize = 3;
 /// Causes in the summary that are the program's own.
@@ -234,6 +236,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, als
     let lines: Vec<String> = chains
         .iter()
         .filter(|(chain, _)| chains.len() > 1 || !is_the_cause_alone(explanation, root, chain))
+        .filter(|(_, ns)| *ns as f64 >= TELLING_CHAIN * root.wait_ns as f64)
         .map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, root.askers(chain))))
         .collect();
     let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };

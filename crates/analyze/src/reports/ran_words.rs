@@ -5,7 +5,7 @@ use dwell_view::Sentence;
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
 use crate::sentences::say;
-use crate::study::explain::{RootCause, function_at};
+use crate::study::explain::{Explanation, RootCause, function_at, in_turn};
 
 /// Part of the CPUs from which on all of them are busy.
 const ALL_CPUS: f64 = 0.85;
@@ -36,9 +36,14 @@ fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
 }
 
 /// What to do about what runs.
-pub fn advice(fold: &Fold<'_>, root: &RootCause) -> Sentence {
+pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     if loads_modules(fold, root) {
         return say!(ADVICE_LOADS_MODULES);
+    }
+    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let turns = is_whole.then(|| in_turn(fold.trace, &explanation.names, root.cause.role)).flatten();
+    if turns.is_some_and(|turns| turns.are_processes) {
+        return say!(ADVICE_PROCESSES_IN_TURN);
     }
     let in_kernel = root.in_kernel.as_ref().filter(|(_, share)| *share >= MOSTLY);
     if let Some((call, _)) = in_kernel {

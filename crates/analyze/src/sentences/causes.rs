@@ -244,6 +244,9 @@ sentence_table! {
     ADVICE_RAN_IN_KERNEL = "advice-ran-in-kernel",
         "Most of it is the kernel's work for {call}: make fewer of these calls, each for more at once.",
         "その大部分は {call} のためのカーネルの処理です。まとめて行い、呼び出しの回数を減らしてください。";
+    ADVICE_PROCESSES_IN_TURN = "advice-processes-in-turn",
+        "Let one process do the work of many of these, or run those at once that need not wait for one another (make -j, xargs -P).",
+        "1 つのプロセスに多くの分をまとめて処理させるか、互いを待つ必要のないものを同時に実行してください。";
     ADVICE_RAN_EVERYWHERE = "advice-ran-everywhere", "Make this faster, or do less of it: the CPUs that the program may use are busy, so that more threads do not help.",
         "この処理を速くするか、減らしてください。プログラムが使える CPU はすべて動作中なので、スレッドを増やしても役に立ちません。";
     ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
@@ -267,6 +270,9 @@ sentence_table! {
     ADVICE_POOL_OF_ONE = "advice-pool-of-one",
         "The only thread of {who} had work for {busy} of its time, and whoever asks waits for it: make {place} faster, have another thread or process do it, or run more of them.",
         "{who} の唯一のスレッドは時間の {busy} の間処理中で、要求する側はこれを待っています。{place} を速くする、別のスレッドやプロセスに任せる、または数を増やしてください。";
+    ADVICE_TRANSACTION_OPEN = "advice-transaction-open",
+        "Its client keeps a transaction open meanwhile, and others wait for {label}: commit before doing anything else (a call to another service, a pause), and keep transactions short.",
+        "その間クライアントがトランザクションを開いたままで、他が {label} を待っています。他の処理 (別のサービスの呼び出し、停止) の前にコミットし、トランザクションを短くしてください。";
     ADVICE_POOL_OUTSIDE = "advice-pool-outside",
         "{threads} {threads|thread|threads} of {who} {threads|spends|spend} {share} of {threads|its|their} time here, and none is free: whoever asks waits for one. Add workers, or record what they wait for: `dwell collect threading --target-pid PID`.",
         "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。";
