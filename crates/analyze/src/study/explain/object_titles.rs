@@ -22,9 +22,9 @@ pub fn starts_alike(name: &str, title: &str) -> bool {
     name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
 }
 
-/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `java.util.concurrent.locks.ReentrantLock`.
+/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `PriceService monitor`, `java.util.concurrent.locks.ReentrantLock`.
 pub fn is_of_class(name: &str, kind: ObjectType) -> bool {
-    kind == ObjectType::JvmMonitor && name.contains('.')
+    kind == ObjectType::JvmMonitor && (name.contains('.') || name.ends_with(" monitor"))
 }
 
 /// Whether objects of the type lie in the program's memory.
