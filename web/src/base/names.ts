@@ -6,7 +6,7 @@ import { BRACKETS_JA, OBJECTS_JA } from './texts/names-ja';
 /** A name as it is shown; `of` is the filter key, grouping level or column that it belongs to. */
 export function nameText(name: string, of: string): string {
   if (language() === 'en') return name;
-  if (of === 'object' || of === 'subject') return objectText(name);
+  if (of === 'object' || of === 'alike-objects' || of === 'subject') return objectText(name);
   if (of === 'object-type') return title(name, name);
   if (of === 'wait-kind') return name.replace(/[\w-]+/g, (id) => title(id, id)).replace(', ', '、');
   return bracketText(name);
@@ -65,7 +65,23 @@ function bracketText(name: string): string {
   return name.replace(/^\[([\w -]+)\]/, (whole, id: string) => (BRACKETS_JA[id] ? `[${BRACKETS_JA[id]}]` : whole));
 }
 
+/** Several alike objects with how many they are, as `47 connections to TCP 10.0.0.1:80`. */
+const ALIKE: readonly [RegExp, (objects: string, name: string) => string][] = [
+  [/^([\d,]+) × (.+)$/, (objects, name) => `${objects} × ${objectText(name)}`],
+  [/^([\d,]+) connections to (.+)$/, (objects, name) => `${name} への ${objects} 個の接続`],
+  [/^([\d,]+) connections at (.+)$/, (objects, name) => `${name} の ${objects} 個の接続`],
+  [/^([\d,]+) pipes in (.+)$/, (objects, name) => `${name} の ${objects} 個のパイプ`],
+  [/^([\d,]+) threads (.+)$/, (objects, name) => `${objects} 個のスレッド ${name}`],
+  [/^([\d,]+) child processes (.+)$/, (objects, name) => `${objects} 個の子プロセス ${name}`],
+  [/^([\d,]+) files with page faults()$/, (objects) => `${objects} 個のファイルのページフォルト`],
+  [/^([\d,]+) pipes()$/, (objects) => `${objects} 個のパイプ`],
+];
+
 function objectText(name: string): string {
+  for (const [pattern, text] of ALIKE) {
+    const [, objects, alike] = pattern.exec(name) ?? [];
+    if (objects !== undefined) return text(objects, alike ?? '');
+  }
   const [, relation, owner = ''] = /^(Child process(?:es of)?|Thread) (?!in |0x|#)(.+)$/.exec(name) ?? [];
   if (relation === 'Thread') return `スレッド ${owner}`;
   if (relation) return relation === 'Child process' ? `子プロセス ${owner}` : `${owner} の子プロセス`;

@@ -8,6 +8,7 @@ use dwell_model::{
 };
 use dwell_store::{Trace, WordMap};
 
+use crate::engine::alike_objects::{alike_name, counted, uncounted};
 use crate::engine::fold::Fold;
 use crate::engine::sites::NOWHERE;
 use crate::measure::distribution::Distribution;
@@ -98,6 +99,11 @@ impl<'f, 't> Groups<'f, 't> {
             None => rank(weights),
         };
         let ranks: Vec<f64> = self.nodes.iter().map(|node| rank(&node.weights)).collect();
+        self.sort_ranked(&ranks)
+    }
+
+    /// The same by the rank of each node.
+    pub fn sort_ranked(&mut self, ranks: &[f64]) -> usize {
         let names: Vec<String> = (0..self.nodes.len()).map(|node| self.label(node)).collect();
         let limit = self.fold.query.limit.unwrap_or(usize::MAX);
         let order = |list: &mut Vec<usize>| {
@@ -127,6 +133,29 @@ impl<'f, 't> Groups<'f, 't> {
     pub fn label(&self, node: usize) -> String {
         let node = &self.nodes[node];
         self.labels.label(self.fold, node.level, node.key)
+    }
+
+    /// Name of a group as a reader sees it: of alike objects with how many they are, of a single one its own.
+    pub fn shown_label(&self, node: usize) -> String {
+        if self.nodes[node].level != Level::AlikeObjects {
+            return self.label(node);
+        }
+        match self.objects(&self.nodes[node]).as_slice() {
+            [object] => self.fold.object_name(*object).to_owned(),
+            objects => counted(objects.len(), &self.labels.text(self.nodes[node].key)),
+        }
+    }
+
+    /// The objects that waits of a group are on.
+    pub fn objects(&self, node: &GroupNode) -> Vec<ObjectId> {
+        if node.level == Level::Object {
+            return vec![ObjectId::from_raw(node.key)];
+        }
+        let of_site = |site: &u32| self.fold.sites[*site as usize].key.object;
+        let mut objects: Vec<ObjectId> = node.sites.iter().map(of_site).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        objects
     }
 
     /// Number of threads that ran or waited in a group: those that were only in the run queue do not count.
@@ -185,10 +214,25 @@ impl<'f, 't> Groups<'f, 't> {
 pub struct Labels {
     texts: Vec<String>,
     ids: HashMap<String, u32>,
+    /// Keys of alike objects, by one of these.
+    alike: WordMap<u32, u32>,
     task_names: OnceLock<TaskNames>,
 }
 
 impl Labels {
+    fn alike(&mut self, fold: &Fold<'_>, object: ObjectId) -> u32 {
+        if let Some(key) = self.alike.get(&object.raw()) {
+            return *key;
+        }
+        let key = self.intern(&alike_name(fold, object));
+        self.alike.insert(object.raw(), key);
+        key
+    }
+
+    fn text(&self, key: u32) -> &str {
+        self.texts.get(key as usize).map_or("", String::as_str)
+    }
+
     fn intern(&mut self, text: &str) -> u32 {
         if let Some(id) = self.ids.get(text) {
             return *id;
@@ -229,6 +273,7 @@ impl Labels {
                 self.intern(belonging(trace, level, key.thread))
             }
             Level::Object => key.object.raw(),
+            Level::AlikeObjects => self.alike(fold, key.object),
             Level::ObjectType if key.object.is_some() || site.is_wait() => {
                 u32::from(fold.object_type(key.object).code())
             }
@@ -273,6 +318,7 @@ impl Labels {
             Level::Thread => thread_label(fold, ThreadId::from_raw(key)),
             Level::Process => process_label(fold, ProcessId::from_raw(key)),
             Level::Object => fold.object_name(ObjectId::from_raw(key)).to_owned(),
+            Level::AlikeObjects => uncounted(self.text(key)).to_owned(),
             Level::ObjectType if key == NO_FUNCTION => "none".into(),
             Level::ObjectType => ObjectType::from_code(u8::try_from(key).unwrap_or(0)).id().to_owned(),
             Level::Cpu if key == u32::from(u16::MAX) => "[unknown]".into(),
@@ -296,8 +342,9 @@ const NOT_SAMPLED: &str = "[not sampled]";
 
 /// Whether keys of the level are interned texts.
 fn is_interned(level: Level) -> bool {
-    use Level::{Cgroup, Container, Pod, SourceFile, SourceLine, ThreadName, Unit, WaitKind, Waker};
-    matches!(level, SourceFile | SourceLine | ThreadName | WaitKind | Waker | Cgroup | Unit | Container | Pod)
+    use Level::{AlikeObjects, Cgroup, Container, Pod, SourceFile, SourceLine, ThreadName, Unit, WaitKind, Waker};
+    let belongings = matches!(level, Cgroup | Unit | Container | Pod);
+    belongings || matches!(level, SourceFile | SourceLine | ThreadName | WaitKind | Waker | AlikeObjects)
 }
 
 /// What the process of a thread belongs to, by a level that tells it; empty for nothing.

@@ -2,6 +2,7 @@
 //!
 //! Takes a trace and a query; gives sites with their weights, levels of concurrency, groups and lengths. It makes no tables.
 
+pub mod alike_objects;
 pub mod columns;
 pub mod conservation;
 pub mod fold;

@@ -20,6 +20,7 @@ words! { "grouping level";
         Container = "container", "Container", "Container that the process is in.";
         Pod = "pod", "Pod", "Kubernetes pod of the container.";
         Object = "object", "Sync Object", "What was waited on.";
+        AlikeObjects = "alike-objects", "Alike Objects", "Objects of one kind and name: connections to one address, threads of one name that are joined.";
         ObjectType = "object-type", "Object Type", "Type of what was waited on.";
         WaitKind = "wait-kind", "Wait Kind", "Why the thread was off the CPU, and how the wait ended.";
         Waker = "waker", "Waker", "Who ended the wait: a thread, a timer, the network.";

@@ -33,7 +33,9 @@ const ALL: &str = "[all]";
 /// Metrics, unless the query has others.
 fn default_metrics(level: Level) -> &'static [&'static str] {
     match level {
-        Level::Object | Level::ObjectType | Level::WaitKind | Level::Waker => &["wait_ns", "wait_count"],
+        Level::Object | Level::AlikeObjects | Level::ObjectType | Level::WaitKind | Level::Waker => {
+            &["wait_ns", "wait_count"]
+        }
         _ => &["cpu_ns", "wait_ns"],
     }
 }
@@ -125,7 +127,7 @@ fn lengths(first: &Fold<'_>, second: &Fold<'_>) -> Prose {
 
 /// The selected weights by name.
 fn sums(fold: &Fold<'_>, level: Level) -> BTreeMap<String, Weights> {
-    let about_waits = matches!(level, Level::Object | Level::ObjectType);
+    let about_waits = matches!(level, Level::Object | Level::AlikeObjects | Level::ObjectType);
     let groups = Groups::new(fold, &[level], |site: &Site| !about_waits || site.is_wait());
     let mut sums: BTreeMap<String, Weights> = BTreeMap::new();
     for (index, node) in groups.nodes.iter().enumerate() {

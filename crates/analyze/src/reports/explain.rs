@@ -1,7 +1,8 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use dwell_model::ObjectId;
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
@@ -176,8 +177,10 @@ pub struct InSummary {
     pub ran: Vec<(String, u64)>,
     /// The account.
     pub account: View,
-    /// Names of the objects at which only threads without work waited.
-    pub idle_objects: HashSet<String>,
+    /// Which part of the waits on each object is of threads that had something to do.
+    pub busy_shares: HashMap<ObjectId, f64>,
+    /// The time from which a cause is told, ns.
+    pub least_ns: u64,
     /// What to say where neither a cause nor a finding is told.
     pub not_held_up: Option<Sentence>,
 }
@@ -210,8 +213,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     }
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
     let weights = told[..shown].iter().map(|told| told.row.weight()).collect();
-    let idle_objects = std::mem::take(&mut explanation.idle_objects);
-    InSummary { causes: view, weights, ran, account: account(&explanation), idle_objects, not_held_up }
+    let busy_shares = std::mem::take(&mut explanation.busy_shares);
+    InSummary { causes: view, weights, ran, account: account(&explanation), busy_shares, least_ns: least, not_held_up }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

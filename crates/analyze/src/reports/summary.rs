@@ -1,8 +1,6 @@
 //! The summary: one record of the whole.
 
-use std::collections::HashSet;
-
-use dwell_model::FindingDef;
+use dwell_model::{FindingDef, ObjectId};
 use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
@@ -15,8 +13,8 @@ use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::summary_order::{FindingWeight, is_told, order};
-use crate::reports::through_fibers::of_sums_and_causes;
-use crate::reports::waits::waits;
+use crate::reports::through_fibers::of_causes;
+use crate::reports::waits::busy_waits;
 use crate::study::explain::without_count;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
@@ -82,8 +80,8 @@ columns! {
         "内訳", "スレッドが存続時間に何をしたか。プログラム全体、続いて役割ごと。";
     plain "explanation", "Where the Time Went", "The root causes of waits, and the account of the threads' time.",
         "時間の行方", "待機の根本原因と、スレッドの時間の内訳。";
-    plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization, without those at which only threads without work waited.",
-        "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。仕事のないスレッドだけが待ったものを除きます。";
+    plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization of threads that had something to do; alike ones are one row.",
+        "待機の長い同期オブジェクト", "CPU 利用率が低い間に、仕事のあるスレッドが最も長く待ったオブジェクト。同種のものは 1 行にまとめます。";
     plain "findings", "Findings", "What is wrong, and what to do about it.",
         "検出結果", "何が問題で、どうすればよいか。";
     detail "order", "Order", "Causes and findings as one list, what is to be read first first.",
@@ -104,8 +102,6 @@ columns! {
 
 /// Objects named in the summary.
 const TOP_OBJECTS: usize = 5;
-/// So many times as many are looked at, as threads without work may wait at some for longest.
-const CANDIDATES: usize = 4;
 
 /// The value of the field of this id.
 struct Field(&'static str, Value);
@@ -191,11 +187,14 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let levels = &fold.levels;
-    let (objects, explained) = of_sums_and_causes(fold, top_objects, explain::in_summary)?;
+    let (objects, explained) = of_causes(fold, |fold| {
+        let explained = explain::in_summary(fold);
+        Ok((top_objects(fold, &explained), explained))
+    })?;
     let findings = findings_beside(fold, &explained);
     let weights: Vec<FindingWeight> = findings.iter().map(|(def, finding)| weight(fold, def, finding)).collect();
     let findings = findings::view(fold, findings);
-    let explain::InSummary { mut causes, weights: cause_weights, account, idle_objects, not_held_up, .. } = explained;
+    let explain::InSummary { mut causes, weights: cause_weights, account, not_held_up, .. } = explained;
     let mut are_told = cause_weights.iter().map(|cause| is_told(cause, &weights));
     causes.rows.retain(|_| are_told.next() == Some(false));
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
@@ -205,7 +204,7 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", nested(losses(fold))),
-        Field("top_objects", nested(without_idle(objects, &idle_objects, top_limit(fold)))),
+        Field("top_objects", nested(objects)),
         Field("findings", nested(findings)),
         Field("order", nested(order(&cause_weights, &weights))),
     ])
@@ -262,24 +261,15 @@ fn losses(fold: &Fold<'_>) -> View {
     View { columns, rows: losses.name.iter().zip(&losses.count).map(row).collect(), ..View::default() }
 }
 
-/// The first rows of the waits report.
-fn top_objects(fold: &Fold<'_>) -> View {
-    // Lengths of waits are read for what is shown only.
-    let query = Query { limit: Some(CANDIDATES * top_limit(fold)), ..fold.query.clone() };
-    let mut view = waits(&fold.asked(&query));
-    view.rows.retain(|row| row.depth == 0);
-    view.notes.clear();
-    view
-}
-
-/// Rows of the objects that are shown, at most.
-fn top_limit(fold: &Fold<'_>) -> usize {
-    fold.query.limit.map_or(TOP_OBJECTS, |limit| limit.min(TOP_OBJECTS))
-}
-
-/// The first rows of the objects at which somebody waited who had something to do.
-fn without_idle(mut objects: View, idle: &HashSet<String>, limit: usize) -> View {
-    objects.rows.retain(|row| !matches!(row.values.first(), Some(Value::Text(name)) if idle.contains(name)));
-    objects.rows.truncate(limit);
-    objects
+/// Objects at which threads waited that had something to do, alike ones as one, those with the most such time at poor utilization first.
+fn top_objects(fold: &Fold<'_>, explained: &explain::InSummary) -> View {
+    let limit = fold.query.limit.map_or(TOP_OBJECTS, |limit| limit.min(TOP_OBJECTS));
+    let query = Query { limit: Some(limit), ..fold.query.clone() };
+    let fold = &fold.asked(&query);
+    // What no slice of an estimate has is taken for busy.
+    let busy_share = |object: ObjectId| match fold.query.include_idle {
+        true => 1.0,
+        false => explained.busy_shares.get(&object).copied().unwrap_or(1.0),
+    };
+    busy_waits(fold, explained.least_ns, busy_share)
 }

@@ -35,14 +35,3 @@ pub fn of_causes<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T,
         None => answer(fold),
     }
 }
-
-/// Answers to a question of sums and to one of causes: of fibers where there are any, unless threads are asked for.
-pub fn of_sums_and_causes<S, C>(
-    fold: &Fold<'_>,
-    sums: impl FnOnce(&Fold<'_>) -> S,
-    causes: impl FnOnce(&Fold<'_>) -> C,
-) -> Result<(S, C), QueryError> {
-    let Some(view) = wanted_view(fold) else { return Ok((sums(fold), causes(fold))) };
-    let sums = sums(&Fold::new(&view, fold.query)?);
-    Ok((sums, causes(&Fold::new(&with_enders(view), fold.query)?)))
-}

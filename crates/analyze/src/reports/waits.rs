@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, ObjectType, StackId};
-use dwell_view::{Value, View};
+use dwell_view::{Prose, Value, View};
 
+use crate::engine::alike_objects::without_count;
 use crate::engine::fold::Fold;
 use crate::engine::grouping::{GroupNode, Groups};
 use crate::measure::distribution::Distribution;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::level::Level;
+use crate::question::query::Query;
+use crate::sentences::say;
 use crate::study::acquisitions;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{
@@ -50,24 +53,78 @@ columns! {
         "最も重い起床元スタック", "最も長い待機時間を終わらせた起床元のスタック。末端の関数から順に示します。";
 }
 
+/// Part of the largest wait from which on others are named where none is large enough to be told.
+const BESIDE_LARGEST: f64 = 0.1;
+/// Rows of objects of one name from which on it is said how they are summed.
+const MANY_ALIKE: usize = 5;
+
 const METRICS: &[&str] = &["wait_ns", "wait_count", "wait_poor_ns", "wait_by_class", "max_wait_ns"];
 
 /// Waits, by object unless the query groups otherwise.
 pub fn waits(fold: &Fold<'_>) -> View {
+    let rank = wait_rank(fold);
+    let mut view = of_groups(fold, |groups| groups.sort(rank));
+    view.notes.extend(alike_note(fold, &view));
+    view
+}
+
+/// Waits on alike objects as a table of objects, those with the most time of busy threads at poor utilization first. `busy_share` is the
+/// part of the waits on an object that is of such threads. What they waited for less than `least_ns` is left out where there is more.
+pub fn busy_waits(fold: &Fold<'_>, least_ns: u64, busy_share: impl Fn(ObjectId) -> f64) -> View {
+    let query = Query { group_by: vec![Level::AlikeObjects], ..fold.query.clone() };
+    let mut view = of_groups(&fold.asked(&query), |groups| {
+        let busy: Vec<BusyTime> = groups.nodes.iter().map(|node| BusyTime::of(fold, node, &busy_share)).collect();
+        let largest = busy.iter().map(|busy| busy.all_ns).fold(0.0, f64::max);
+        let least = if largest >= least_ns as f64 { least_ns as f64 } else { largest * BESIDE_LARGEST };
+        groups.roots.retain(|node| busy[*node].all_ns > 0.0 && busy[*node].all_ns >= least);
+        let ranks: Vec<f64> = busy.iter().map(BusyTime::rank).collect();
+        groups.sort_ranked(&ranks)
+    });
+    if let (Some(column), Some(object)) = (view.columns.first_mut(), name_columns(&[Level::Object]).pop()) {
+        *column = object;
+    }
+    view.notes.clear();
+    view
+}
+
+/// Waits of threads that had something to do, ns.
+struct BusyTime {
+    all_ns: f64,
+    poor_ns: f64,
+}
+
+impl BusyTime {
+    fn of(fold: &Fold<'_>, node: &GroupNode, busy_share: impl Fn(ObjectId) -> f64) -> Self {
+        let mut busy = Self { all_ns: 0.0, poor_ns: 0.0 };
+        for site in node.sites.iter().map(|site| &fold.sites[*site as usize]) {
+            let (weights, share) = (site.weights(fold.class_mask), busy_share(site.key.object));
+            busy.all_ns += weights.wait_ns() as f64 * share;
+            busy.poor_ns += weights.wait_poor_ns() as f64 * share;
+        }
+        busy
+    }
+
+    fn rank(&self) -> f64 {
+        self.poor_ns + self.all_ns * 1e-6
+    }
+}
+
+fn of_groups<'f, 't>(fold: &'f Fold<'t>, sort: impl FnOnce(&mut Groups<'f, 't>) -> usize) -> View {
     let levels = levels_or(fold, &[Level::Object]);
     // Where the program announces its waits, the object of what it spins for is known too.
     let announced = !fold.trace.annotations.sync_waits.object.is_empty();
     let own: Vec<&str> = METRICS.iter().copied().chain(announced.then_some("spin_ns")).collect();
     let metrics = metrics_or(fold, &own);
     let mut groups = Groups::new(fold, &levels, Site::is_for_object);
-    let cut = groups.sort(wait_rank(fold));
+    let cut = sort(&mut groups);
     // Objects that are not shown cost nothing more where all their lengths are at hand.
-    let by_object = if levels == [Level::Object] { fold.lengths_by_object() } else { None };
+    let are_objects = matches!(levels.as_slice(), [Level::Object | Level::AlikeObjects]);
+    let by_object = if are_objects { fold.lengths_by_object() } else { None };
     let lengths = match by_object {
-        Some(by_object) => groups.nodes.iter().map(|node| of_object(by_object, node)).collect(),
+        Some(by_object) => groups.nodes.iter().map(|node| of_objects(by_object, &groups.objects(node))).collect(),
         None => groups.distributions(),
     };
-    let acquired = if levels == [Level::Object] { acquisitions::lengths(fold) } else { BTreeMap::new() };
+    let acquired = if are_objects { acquisitions::lengths(fold) } else { BTreeMap::new() };
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
     let mut view = table
         .view(columns_of(COLUMNS), |index, node| cells(&groups, fold, (index, node), (&lengths[index], &acquired)));
@@ -82,8 +139,25 @@ pub fn waits(fold: &Fold<'_>) -> View {
     view
 }
 
-fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &GroupNode) -> Distribution {
-    lengths.get(&ObjectId::from_raw(node.key)).cloned().unwrap_or_default()
+fn of_objects(lengths: &BTreeMap<ObjectId, Distribution>, objects: &[ObjectId]) -> Distribution {
+    let mut sum = Distribution::default();
+    objects.iter().filter_map(|object| lengths.get(object)).for_each(|of| sum.merge(of));
+    sum
+}
+
+/// Says by which question alike rows of the view are summed, where several are: else a thousand connections hide the rest.
+fn alike_note(fold: &Fold<'_>, view: &View) -> Option<Prose> {
+    if !fold.query.group_by.is_empty() {
+        return None;
+    }
+    let names = view.rows.iter().filter_map(|row| match row.values.first() {
+        Some(Value::Text(name)) => Some(without_count(name)),
+        _ => None,
+    });
+    let mut rows: BTreeMap<&str, usize> = BTreeMap::new();
+    names.for_each(|name| *rows.entry(name).or_default() += 1);
+    let (name, most) = rows.into_iter().max_by_key(|(_, rows)| *rows).filter(|(_, rows)| *rows >= MANY_ALIKE)?;
+    Some(say!(ALIKE_ROWS, rows = most, name = name).into())
 }
 
 fn cells(
@@ -92,11 +166,11 @@ fn cells(
     (index, node): (usize, &GroupNode),
     (lengths, acquired): (&Distribution, &BTreeMap<ObjectId, Distribution>),
 ) -> Vec<Value> {
-    let quantile = |of: Option<&Distribution>, quantile| {
-        of.and_then(|lengths| lengths.quantile(quantile)).map_or(Value::None, Value::Ns)
-    };
-    let object = if node.level == Level::Object { ObjectId::from_raw(node.key) } else { ObjectId::NONE };
-    let objects = &fold.trace.objects;
+    let quantile = |of: &Distribution, quantile| of.quantile(quantile).map_or(Value::None, Value::Ns);
+    let objects = if is_of_objects(node) { groups.objects(node) } else { Vec::new() };
+    let object = if let [object] = objects.as_slice() { *object } else { ObjectId::NONE };
+    let acquired = of_objects(acquired, &objects);
+    let table = &fold.trace.objects;
     let place = |stacks: &[StackId]| {
         let stack = object.get().and_then(|row| stacks.get(row)).copied();
         stack.and_then(|stack| fold.stacks.place(stack)).map_or(Value::None, Value::Text)
@@ -104,19 +178,24 @@ fn cells(
     let (waits, again) = calls(fold, node).unzip();
     vec![
         object_type(fold, node).map_or(Value::None, |kind| Value::Text(kind.id().into())),
-        quantile(Some(lengths), 0.5),
-        quantile(Some(lengths), 0.99),
+        quantile(lengths, 0.5),
+        quantile(lengths, 0.99),
         waits.map_or(Value::None, Value::Count),
         again.map_or(Value::None, Value::Count),
-        quantile(acquired.get(&object), 0.5),
-        quantile(acquired.get(&object), 0.99),
+        quantile(&acquired, 0.5),
+        quantile(&acquired, 0.99),
         Value::Count(groups.threads(index) as u64),
         Value::Ns(total(&node.weights.idle)),
-        place(&objects.created_stack),
-        place(&objects.first_stack),
+        place(&table.created_stack),
+        place(&table.first_stack),
         stack_value(fold, groups.top_stack(index, |site| site.key.stack)),
         stack_value(fold, groups.top_stack(index, |site| site.key.waker_stack)),
     ]
+}
+
+/// Whether the group is of one object, or of alike ones.
+fn is_of_objects(node: &GroupNode) -> bool {
+    matches!(node.level, Level::Object | Level::AlikeObjects)
 }
 
 /// Calls that blocked to take what the group is of, and how often one waited again; where the trace tells.

@@ -168,6 +168,8 @@ sentence_table! {
         "上限により、あと {rows} 行を省略しました。";
     NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found beside the causes of waits, which `dwell report explain` tells.",
         "待機の原因 (`dwell report explain` が示します) のほかに、Dwell が調べる問題は見つかりませんでした。";
+    ALIKE_ROWS = "alike-rows", "{rows} rows are of objects called {name}: --group-by alike-objects sums those that are alike.",
+        "{rows} 行は {name} という名前のオブジェクトです。--group-by alike-objects で同種のものを合計できます。";
     EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",
         "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。";
     TIME_ACCOUNT = "time-account",

@@ -50,6 +50,8 @@ const OF_JAVA: &[&str] = &[
     "ObjectMonitor::",
     "ObjectSynchronizer::",
     "JVM_MonitorWait",
+    "JVM_Sleep",
+    "JavaThread::sleep",
     "os::Platform",
 ];
 
@@ -277,6 +279,12 @@ const PATTERNS: &[Pattern] = &[
             "java.lang.ref.ReferenceQueue.remove*",
             "java.lang.ref.Reference$ReferenceHandler.run*",
         ],
+    },
+    // The library's own threads, such as the one that closes connections that nobody used for long.
+    Pattern {
+        types: &[T::Sleep],
+        place: StackPlace::JavaLibrary,
+        functions: &["jdk.internal.misc.InnocuousThread.run*"],
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Tables with a row per group: waits, hotspots, and any other grouping with any metrics.
 
-use dwell_model::{MetricDef, ObjectId, StackId, ThreadId};
+use dwell_model::{MetricDef, StackId, ThreadId};
 use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
@@ -32,14 +32,18 @@ columns! {
 
 /// The column of handles; none where no level has any.
 pub fn handle_columns(levels: &[Level]) -> Vec<Column> {
-    let has_handles = levels.iter().any(|level| matches!(level, Level::Object | Level::Thread));
+    let has_handles = levels.iter().any(|level| matches!(level, Level::Object | Level::AlikeObjects | Level::Thread));
     if has_handles { columns_of(HANDLE) } else { Vec::new() }
 }
 
 /// The cell of [`handle_columns`].
-fn handle_cell(fold: &Fold<'_>, node: &GroupNode) -> Value {
+fn handle_cell(groups: &Groups<'_, '_>, node: &GroupNode) -> Value {
+    let fold = groups.fold();
     let handle = match node.level {
-        Level::Object => object_handle(fold.trace, ObjectId::from_raw(node.key)),
+        Level::Object | Level::AlikeObjects => match groups.objects(node).as_slice() {
+            [object] => object_handle(fold.trace, *object),
+            _ => None,
+        },
         Level::Thread => thread_handle(fold.trace, ThreadId::from_raw(node.key)),
         _ => None,
     };
@@ -115,9 +119,9 @@ impl Table<'_, '_, '_> {
         for index in self.groups.in_order() {
             let node = &self.groups.nodes[index];
             path.truncate(node.depth);
-            path.push(self.groups.label(index));
+            path.push(self.groups.shown_label(index));
             let mut values = name_cells(self.levels, &path);
-            values.extend(has_handles.then(|| handle_cell(self.groups.fold(), node)));
+            values.extend(has_handles.then(|| handle_cell(self.groups, node)));
             values.extend(self.metrics.iter().map(|metric| value(metric, &node.weights)));
             values.extend(cells(index, node));
             rows.push(Row { depth: node.depth, values });

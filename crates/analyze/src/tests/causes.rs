@@ -67,6 +67,50 @@ fn what_only_idle_threads_wait_for_is_not_most_waited_for() {
 }
 
 #[test]
+fn alike_objects_are_one_row_of_what_is_most_waited_for() {
+    let first_columns = |report: Report, names: &[(&str, &str)], query: &Query| {
+        let mut trace = trace("a: #mmmmmmmmmmmm#llllllllllll######\nb: ######1######1#1#~#############\nc: #ttt#");
+        for (letter, name) in names {
+            let row = trace.objects.name.iter().position(|known| known == letter).unwrap();
+            trace.objects.name[row] = (*name).to_owned();
+        }
+        trace.tables_changed();
+        let view = of(report, &trace, query);
+        let rows = match view.field("top_objects") {
+            Some(Value::Rows(rows)) => rows.rows.clone(),
+            _ => view.rows.clone(),
+        };
+        let text = |value: &Value| if let Value::Text(text) = value { text.clone() } else { String::new() };
+        let told: Vec<String> =
+            rows.iter().map(|row| format!("{} {}", text(&row.values[0]), text(&row.values[1]))).collect();
+        told
+    };
+    let alike = [("m", "Mutex 0x1a2b3c4d"), ("l", "Mutex 0x1a2b3c4d #2")];
+    // What is waited for less than the causes that are told is left out beside it.
+    assert_eq!(first_columns(Report::Summary, &alike, &Query::default()), ["2 × Mutex 0x1a2b3c4d "]);
+    let mut single = first_columns(Report::Summary, &[], &Query::default());
+    single.sort();
+    assert_eq!(single, ["l w1", "m w0"]);
+    let asked = Query { group_by: vec![crate::question::level::Level::AlikeObjects], ..Query::default() };
+    assert_eq!(first_columns(Report::Waits, &alike, &asked), ["2 × Mutex 0x1a2b3c4d ", "t w2"]);
+    assert_eq!(first_columns(Report::Waits, &alike, &Query::default()).len(), 3, "the report stays exact");
+}
+
+#[test]
+fn many_alike_rows_have_a_note_of_the_question_that_sums_them() {
+    let noted = |objects: &str| {
+        let lines: Vec<String> = objects.chars().map(|letter| format!("{letter}1: #{letter}{letter}#")).collect();
+        let mut trace = trace(&lines.join("\n"));
+        for (row, name) in trace.objects.name.iter_mut().enumerate() {
+            *name = format!("TCP 10.0.0.1:* -> 10.0.0.2:80 #{row}");
+        }
+        trace.tables_changed();
+        text(&of(Report::Waits, &trace, &Query::default())).contains("--group-by alike-objects")
+    };
+    assert!(noted("tuvwxy") && !noted("tu"));
+}
+
+#[test]
 fn sleeps_that_are_repeated_are_counted() {
     let told = |picture: &str| text(&of(Report::Explain, &trace(picture), &Query::default()));
     let often = told("a: ##sss#sss#sss#sss#sss#sss##");

@@ -187,14 +187,18 @@ function TopObjects({ rows, info }: { rows: Row[]; info: Info | undefined }) {
         {rows.map((row) => (
           <tr key={String(row.object)}>
             <td>
-              <button
-                type="button"
-                className="link"
-                onClick={() => dispatch({ tab: 'objects', object: String(row.object) })}
-                data-tip={row.first_wait_at ? t('finding.where', { location: String(row.first_wait_at) }) : undefined}
-              >
-                {nameText(String(row.object), 'object')}
-              </button>
+              {row.handle ? (
+                <button
+                  type="button"
+                  className="link"
+                  onClick={() => dispatch({ tab: 'objects', object: String(row.object) })}
+                  data-tip={row.first_wait_at ? t('finding.where', { location: String(row.first_wait_at) }) : undefined}
+                >
+                  {nameText(String(row.object), 'object')}
+                </button>
+              ) : (
+                nameText(String(row.object), 'object')
+              )}
             </td>
             <td>{title(String(row.type), String(row.type))}</td>
             <td>

@@ -81,6 +81,7 @@ mod workloads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use dwell_model::ObjectId;
 use dwell_store::Trace;
 
 pub use self::account::Account;
@@ -166,8 +167,8 @@ pub struct Explanation<'f, 't> {
     pub deadlocks: Vec<Vec<Link>>,
     /// That the program stood still at the end of the recording, without a deadlock.
     pub standstill: Option<Standstill>,
-    /// Names of the objects at which only threads without work waited.
-    pub idle_objects: HashSet<String>,
+    /// Which part of the waits on each object is of threads that had something to do.
+    pub busy_shares: HashMap<ObjectId, f64>,
     /// Steps of the walk: its work.
     #[cfg(test)]
     pub steps: u64,
@@ -231,7 +232,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         }
         walk.walk(*part, &mut |wait, parts| {
             let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
-            let ns = sums.add(wait, to.saturating_sub(from));
+            let ns = sums.add(trace, wait, to.saturating_sub(from));
             if let Some(root) = root_of(wait).filter(|_| ns > 0) {
                 demand_ns = demand_ns.saturating_add(if root == WAITS { ns } else { 0 });
                 parts.push(WaitPart { from, to, root });
@@ -249,6 +250,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
+    let on_path = |root: &RootCause| Some((names.object(root.cause.label)?, root.path_ns));
+    let on_path: Vec<(ObjectId, u64)> = causes.iter().filter_map(on_path).collect();
     Explanation {
         accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
@@ -257,7 +260,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         names,
         accounts,
         demand_ns,
-        idle_objects: sums.idle_objects(trace),
+        busy_shares: sums.busy_shares(trace, &on_path),
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: windows.length_ns(),
         share: 1.0,

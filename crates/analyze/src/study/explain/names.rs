@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{EventKey, Trace, WordMap};
 
+pub use crate::engine::alike_objects::without_count;
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::channels::receives_from_queue;
 use crate::stacks::collectors::CollectorFunctions;
@@ -490,10 +491,4 @@ fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
     }
     counts.retain(|_, count| *count >= ARRAY);
     counts.into_keys().collect()
-}
-
-/// The name without the number that tells it from others of the same name: connections to one server are one thing.
-pub fn without_count(name: &str) -> &str {
-    let counted = |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    name.rsplit_once(" #").filter(counted).map_or(name, |(name, _)| name)
 }
