@@ -108,7 +108,7 @@ pub use self::open_requests::{
     AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, mostly_asked, takes_requests,
     waiting_requests,
 };
-pub use self::places::{function_at, wait_place};
+pub use self::places::{function_at, is_of_program, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, ran_longest, root_causes};
