@@ -23,6 +23,7 @@ const PROGRAMS: &[&str] = &[
     "waking",
     "holders",
     "io_quota",
+    "connects",
     "sample",
     "snapshot",
     "sums",

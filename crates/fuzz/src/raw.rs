@@ -40,6 +40,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::OPEN_REQUESTS => size_of::<OpenRequestsRecord>(),
         kind::ACCEPT_QUEUE => size_of::<AcceptQueueRecord>(),
         kind::VAIN_TRY => size_of::<VainTryRecord>(),
+        kind::CONNECTS => size_of::<ConnectsRecord>(),
         kind::ROUND | kind::PAUSE | kind::RESUME => size_of::<RecordHeader>(),
         _ => return None,
     })
@@ -213,6 +214,12 @@ impl Maker {
         for vain_try in [1, 2] {
             self.put::<VainTryRecord>((kind::VAIN_TRY, 11, 4_000), |it| {
                 (it.kind, it.object, it.holder_tgid, it.remote_port) = (vain_try, 8, 12, 5432);
+            });
+        }
+        for brief in [0, 40] {
+            self.put::<ConnectsRecord>((kind::CONNECTS, 11, 5_000), |it| {
+                (it.connects, it.brief, it.user_stack, it.remote_port) = (40, brief, 5, 5432);
+                (it.connect_ns, it.life_ns) = (u64::MAX, u64::MAX / 2);
             });
         }
         self.put::<WokenFutexRecord>((kind::WOKEN_FUTEX, 11, 6_000), |it| it.address = 0x5000);

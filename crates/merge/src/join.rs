@@ -16,7 +16,7 @@ macro_rules! tables {
             annotations.task_types, annotations.tasks, annotations.task_metadata, annotations.markers,
             annotations.marker_values, annotations.counters, annotations.counter_values, annotations.sync_waits,
             sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events,
-            delays.delays, delays.sources, event_counts, open_requests, accept_queues, sampled_sends, send_queues, vain_tries, fibers.fibers, fibers.off_cpu, fibers.samples)
+            delays.delays, delays.sources, event_counts, open_requests, accept_queues, sampled_sends, send_queues, vain_tries, connects, fibers.fibers, fibers.off_cpu, fibers.samples)
     };
 }
 
@@ -177,7 +177,7 @@ fn sort(trace: &mut Trace) {
     }
     sort!(off_cpu by start_ns, samples by time_ns, pauses by start_ns, annotations.markers by time_ns,
         annotations.marker_values by time_ns, open_requests by time_ns, accept_queues by time_ns, sampled_sends by time_ns, send_queues by time_ns,
-        vain_tries by time_ns,
+        vain_tries by time_ns, connects by time_ns,
         annotations.task_metadata by time_ns, annotations.counter_values by time_ns, annotations.sync_waits by start_ns,
         sockets.holds by start_ns, sockets.events by time_ns, delays.delays by start_ns,
         fibers.off_cpu by start_ns, fibers.samples by time_ns);

@@ -131,6 +131,9 @@ losses! {
     VAIN_TRIES_LEFT_OUT = "vain_tries_left_out", Information,
         "Tries in vain for locks of files and connections beyond 100 in 100 ms on a CPU, or without room in the kernel's buffer; what slept after them may not be explained by them.",
         "ファイルのロックや接続の失敗した試みのうち、CPU ごとに 100 ミリ秒に 100 回を超えたか、カーネルのバッファーに空きがなかったもの。その後のスリープはそれで説明されないことがあります。";
+    CONNECTS_UNCOUNTED = "connects_uncounted", Information,
+        "Connections to more addresses within seconds than are counted, 4,096; how often programs connect to these is not known.",
+        "数秒間に数えられる 4,096 個を超えるアドレスへの接続。それらへの接続の頻度は分かりません。";
     PROGRAMS_OUT_OF_SCOPE = "programs_out_of_scope", DataLoss,
         "Programs that the user may not look at, such as those that take on another user's rights when they are started; they are missing.",
         "開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。";

@@ -128,6 +128,9 @@ notices! {
     IO_QUOTAS_UNKNOWN = "io-quotas-unknown",
         "Which waits for devices an I/O quota caused is not known on this kernel ({error}).",
         "このカーネルでは、デバイスの待機のうち I/O クォータによるものは分かりません ({error})。";
+    CONNECTS_UNKNOWN = "connects-unknown",
+        "How often programs open connections is not known on this kernel ({error}).",
+        "このカーネルでは、プログラムが接続を開く頻度は分かりません ({error})。";
     OPEN_REQUESTS_UNKNOWN = "open-requests-unknown",
         "How many requests waited for their answers is not known on this kernel ({error}).",
         "このカーネルでは、応答を待つ要求の数は分かりません ({error})。";

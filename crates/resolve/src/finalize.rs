@@ -24,6 +24,7 @@ use crate::progress::Progress;
 use crate::replay::fibers::{self, ThreadRows};
 use crate::replay::state::Replay;
 use crate::topics::accept_queues;
+use crate::topics::connects;
 use crate::topics::delays;
 use crate::topics::event_counts;
 use crate::topics::open_requests;
@@ -85,6 +86,7 @@ fn resolve(
     let texts = &loaded.meta.itt.texts;
     let annotations = loaded.replay.annotations.finish(&loaded.replay.thread_table, texts, end_ns);
     let unnamed = sockets::SocketKeys::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
+    let connect_stacks = connects::stacks(&loaded.meta.connects, &mut loaded.replay);
     let announced_code = loaded.announced_code.take_all();
     let threads = ThreadRows {
         off_cpu: &off_cpu,
@@ -108,6 +110,8 @@ fn resolve(
     trace.send_queues = connections.send_queues;
     trace.accept_queues = accept_queues::resolve(&meta.accept_queues, replay);
     trace.vain_tries = vain_tries::resolve(meta, replay);
+    let connect_stacks = named.woven.rows.column(connect_stacks);
+    trace.connects = connects::resolve(&meta.connects, &connect_stacks, replay);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
     let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
     let input = sockets::Input {

@@ -366,6 +366,17 @@ tables! {
         object: String, "The file's path, or the address, as TCP 127.0.0.1:5432; empty where that is not known.";
         holder: String, "Command line of the process that had the lock then, cut; empty where that is not known.";
     }
+    /// Connections of TCP that a process opened to one address, ordered by time_ns: a row for all of about half a second.
+    Connects ConnectsRow "connects" {
+        time_ns: u64, "When the latest of them was asked for.";
+        thread: ThreadId, "Thread that asked for that one.";
+        endpoint: String, "The address: TCP 127.0.0.1:5432.";
+        connects: u32, "Connections that were asked for.";
+        brief: u32, "Connections that ended in this time, opened in it or before, over which this end had sent 8 segments with data at most: a request or two.";
+        connect_ns: u64, "Of these: from asking until they were there, in sum.";
+        life_ns: u64, "Of these: from asking until one of the ends began to close them, in sum.";
+        stack: StackId, "Where one of the latest was asked for.";
+    }
     /// One row per fiber (goroutine) that was seen, in the order of a process's records. running + runnable + waiting = end_ns - start_ns, where
     /// paused time is left out. Where fibers are sampled, a change is taken as of the middle between two looks.
     Fibers FiberRow "fibers" {

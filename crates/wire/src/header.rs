@@ -104,6 +104,8 @@ enums! {
         OPEN_REQUESTS = 46,
         /// How many connections wait to be accepted at a socket that listens, and which process has it.
         ACCEPT_QUEUE = 47,
+        /// How many connections a process opened to one address.
+        CONNECTS = 48,
     }
 }
 

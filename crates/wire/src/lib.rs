@@ -9,6 +9,7 @@
 //! CLOCK_MONOTONIC nanoseconds, all thread and process ids those of the initial pid namespace. A record whose size
 //! varies has a fixed part here, and says what follows it.
 
+mod connects;
 mod control;
 mod declare;
 mod delay;
@@ -30,6 +31,7 @@ mod thread;
 mod unwind;
 mod vain_try;
 
+pub use connects::*;
 pub use control::*;
 pub use declare::Char;
 pub use delay::*;
@@ -67,6 +69,7 @@ const CONSTANTS: &[&[Constant]] = &[
     open_requests::CONSTANTS,
     probe::CONSTANTS,
     vain_try::CONSTANTS,
+    connects::CONSTANTS,
 ];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
@@ -106,6 +109,7 @@ const RECORDS: &[&[Record]] = &[
     unwind::RECORDS,
     event_count::RECORDS,
     vain_try::RECORDS,
+    connects::RECORDS,
 ];
 
 /// All of it in C, to be included after vmlinux.h (u8 .. u64, s32).

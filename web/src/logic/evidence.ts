@@ -101,7 +101,7 @@ const CASES: Record<string, Case> = {
   'connection-churn': {
     // By address, not by object: each connection is an object of its own.
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],
-    show: (state) => only({ ...state, tab: 'sockets', socket: '' }, 'object-type', 'socket'),
+    show: (state) => only({ ...state, tab: 'objects', socket: '' }, 'object-type', 'socket'),
   },
   'event-loop-blocked': {
     evidence: concurrency,

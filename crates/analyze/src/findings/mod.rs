@@ -5,6 +5,7 @@
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
 mod claim;
+mod connection_churn;
 mod counters;
 mod event_loop;
 pub(crate) mod evidence;
@@ -109,7 +110,7 @@ findings! {
     sockets::FULL_SEND_BUFFER => sockets::full_send_buffer;
     sockets::CHATTY_PROTOCOL => sockets::chatty_protocol;
     sockets::SLOW_CONNECT => sockets::slow_connect;
-    sockets::CONNECTION_CHURN => sockets::connection_churn;
+    connection_churn::CONNECTION_CHURN => connection_churn::connection_churn;
     queues::ACCEPT_BOTTLENECK => queues::accept_bottleneck;
     queues::HEAD_OF_LINE_BLOCKING => queues::head_of_line_blocking;
     small_reads::SMALL_READS => small_reads::small_reads;

@@ -26,6 +26,7 @@ impl Collection<'_> {
         let now = monotonic_ns();
         self.read_beside(true);
         self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
+        self.source.read_connects(self.drained.borrow_mut().recorder.meta(), now, true);
         self.itt.stop();
         self.source.write_event_counts(self.drained.borrow_mut().recorder.meta(), now);
         self.source.read_accounts();

@@ -86,6 +86,7 @@ impl Collection<'_> {
         drop(looking);
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.source.read_sockets(drained.recorder.meta(), time_ns, false);
+        self.source.read_connects(drained.recorder.meta(), time_ns, false);
         if !at_end && !self.pause.is_on && !self.pause.is_final {
             self.source.read_open_requests(drained.recorder.meta(), time_ns);
         }

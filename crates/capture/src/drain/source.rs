@@ -118,6 +118,9 @@ pub trait Source {
     /// Writes what is new of sockets, when it is time.
     fn read_sockets(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
 
+    /// Writes how many connections were opened, when it is time.
+    fn read_connects(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
+
     /// Writes how many requests wait for their answers, when it is time.
     fn read_open_requests(&mut self, _: &mut RecordBuffer, _: u64) {}
 

@@ -36,6 +36,7 @@ use crate::kernel::requirements;
 use crate::machine;
 use crate::options::{Options, Rule};
 use crate::stacks::unwinding::UnwindTables;
+use crate::topics::connects::Connects;
 use crate::topics::edges;
 use crate::topics::event_counts::EventCounts;
 use crate::topics::latency;
@@ -55,6 +56,8 @@ pub struct LoadedHooks {
     pub(super) optional: Vec<Object>,
     /// The socket hooks, and their reader.
     pub(super) sockets: Option<(Object, Sockets)>,
+    /// The hooks that count connections, and their reader. What the kernel leaves out of them is no loss: see connects.bpf.c.
+    pub(super) connects: Option<(Object, Connects)>,
     pub(super) links: Vec<Link>,
     /// The hooks of what delays threads while they run, and their links while they are attached.
     running: Option<(Object, Vec<Link>)>,
@@ -120,6 +123,7 @@ impl LoadedHooks {
             unwinding: Some(unwinding?),
             optional: Vec::new(),
             sockets: None,
+            connects: None,
             links: Vec::new(),
             running: None,
             sampling: None,
@@ -147,6 +151,7 @@ impl LoadedHooks {
         hooks.count_events(&options.events)?; // before the hooks of threads: see counted_events.bpf.c
         hooks.attach_required()?;
         hooks.attach_who_ends_waits();
+        hooks.attach_connects();
         if options.topics.contains(&Topic::Sockets) {
             hooks.attach_sockets();
         }
@@ -345,7 +350,7 @@ impl LoadedHooks {
     }
 
     /// Loads a family and attaches its hooks. Where this kernel cannot, the notice is `missing`.
-    fn attach_optional(&mut self, name: &'static str, missing: &NoticeDef) -> Option<Object> {
+    pub(super) fn attach_optional(&mut self, name: &'static str, missing: &NoticeDef) -> Option<Object> {
         let attached = self.load_family(name).and_then(|object| Ok((loading::attach(&object)?, object)));
         match attached {
             Ok((links, object)) => {

@@ -2,6 +2,7 @@
 //! Takes the options of a collection; gives records from the rings, and notices of what this kernel cannot tell.
 //! It does not follow what records say: `drain` does.
 
+mod connects;
 mod control;
 mod counting;
 mod creations;

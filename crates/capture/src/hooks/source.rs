@@ -164,6 +164,10 @@ impl Source for Bpf<'_> {
         self.hooks.read_sockets(trace, now_ns, at_end);
     }
 
+    fn read_connects(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
+        self.hooks.read_connects(trace, now_ns, at_end);
+    }
+
     fn read_open_requests(&mut self, trace: &mut RecordBuffer, now_ns: u64) {
         self.hooks.read_open_requests(trace, now_ns);
     }

@@ -28,6 +28,7 @@ pub fn families(options: &Options, targets: &Targets<'_>) -> Vec<&'static str> {
         ("counted_events", !options.events.is_empty()),
         ("holders", true),
         ("io_quota", true),
+        ("connects", true),
         ("open_requests", true),
         ("system", has(Topic::System)),
     ];

@@ -37,7 +37,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 24] = [
+pub static FAMILIES: [(&str, &[u8]); 25] = [
     family!("namespace"),
     family!("maps"),
     family!("threads"),
@@ -45,6 +45,7 @@ pub static FAMILIES: [(&str, &[u8]); 24] = [
     family!("waking"),
     family!("holders"),
     family!("io_quota"),
+    family!("connects"),
     family!("sample"),
     family!("snapshot"),
     family!("sums"),
@@ -65,7 +66,7 @@ pub static FAMILIES: [(&str, &[u8]); 24] = [
 ];
 
 /// Families whose hooks each tell something of their own.
-const DIVISIBLE: [&str; 6] = ["holders", "io_quota", "sockets", "latency", "running", "requests"];
+const DIVISIBLE: [&str; 7] = ["holders", "io_quota", "connects", "sockets", "latency", "running", "requests"];
 
 /// What a hook sees, by the begin of the tracepoint's name, for the notice of one that is not there.
 const SEEN_BY_HOOK: &[(&str, &str)] = &[

@@ -4,6 +4,7 @@
 
 pub mod accept_queues;
 mod code_log;
+pub mod connects;
 pub mod edges;
 pub mod event_counts;
 mod exported_by_mapping;

@@ -19,6 +19,7 @@ mod cases;
 mod cgroup;
 mod chain;
 mod confined;
+mod connections;
 mod conservation;
 mod containers;
 mod control;
@@ -144,6 +145,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     event_loops::cases,
     first_causes::cases,
     accept_queues::cases,
+    connections::cases,
     attached_causes::cases,
     send_queues::cases,
     first_causes_of_polls::cases,

@@ -16,7 +16,7 @@ use crate::recording::{
 };
 
 /// Every view of the script.
-const VIEWS: [&str; 21] = [
+const VIEWS: [&str; 22] = [
     "stacks",
     "processes",
     "threads",
@@ -32,6 +32,7 @@ const VIEWS: [&str; 21] = [
     "markers",
     "counters",
     "vain_tries",
+    "connects",
     "sockets",
     "socket_waits",
     "open_requests",

@@ -9,7 +9,18 @@ use super::view_def::{ViewColumn, ViewDef, column, quoted, words};
 
 /// These views.
 pub fn all() -> Vec<ViewDef> {
-    vec![switches(), waits(), samples(), delays(), tasks(), markers(), marker_values(), counters(), vain_tries()]
+    vec![
+        switches(),
+        waits(),
+        samples(),
+        delays(),
+        tasks(),
+        markers(),
+        marker_values(),
+        counters(),
+        vain_tries(),
+        connects(),
+    ]
 }
 
 /// Which stack an event has, where `stacks` is joined.
@@ -259,4 +270,25 @@ fn vain_tries() -> ViewDef {
     let from = format!("raw.vain_tries as tries\n  {}", thread_joins("tries.thread"));
     let doc = "One row per try that failed at once: to lock a file that another one has locked, or to connect.";
     ViewDef::new("vain_tries", doc, from, columns)
+}
+
+fn connects() -> ViewDef {
+    let mut columns = vec![column("time_ns", "opened.time_ns", "When the latest of them was asked for.")];
+    columns.extend(thread_columns());
+    columns.extend([
+        column("endpoint", "opened.endpoint", "The address: TCP 127.0.0.1:5432."),
+        column("connects", "opened.connects", "Connections that were asked for."),
+        column("brief", "opened.brief", "Connections that ended after 8 segments with data at most: a request or two."),
+        column("connect_ns", "opened.connect_ns", "Of these: from asking until they were there, in sum."),
+        column("life_ns", "opened.life_ns", "Of these: from asking until an end began to close them, in sum."),
+    ]);
+    columns.extend(stack_columns());
+    columns.extend([
+        column("thread_id", "opened.thread", "Row of the thread."),
+        column("stack_id", "opened.stack", "Row of the stack that asked for one of the latest."),
+    ]);
+    let joins = thread_joins("opened.thread");
+    let from = format!("raw.connects as opened\n  {joins}\n  left join stacks on stacks.stack_id = opened.stack");
+    let doc = "Connections of TCP that a process opened to one address, a row for all of about half a second.";
+    ViewDef::new("connects", doc, from, columns)
 }

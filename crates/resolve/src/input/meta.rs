@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
-    AcceptQueueRecord, DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord, InterfaceHeader,
-    MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL, ScriptFrame,
-    ScriptFunctionHeader, ScriptStackHeader, StackHeader, TCP_LISTEN, VainTryRecord, object_kind,
+    AcceptQueueRecord, ConnectsRecord, DelayRecord, EventCountsRecord, FiberNewRecord, FiberStateRecord,
+    InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord, RequestRecord, STACK_KERNEL,
+    ScriptFrame, ScriptFunctionHeader, ScriptStackHeader, StackHeader, TCP_LISTEN, VainTryRecord, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -108,6 +108,8 @@ pub struct Meta {
     pub accept_queues: Vec<AcceptQueueRecord>,
     /// What threads tried in vain, in the order of the stream.
     pub vain_tries: Vec<VainTryRecord>,
+    /// What connections processes opened, in the order of the stream.
+    pub connects: Vec<ConnectsRecord>,
     /// What was seen of fibers, in the order of the stream.
     pub fibers: Vec<FiberRecord>,
     /// Ports of TCP that profiled programs listen at.
@@ -203,23 +205,29 @@ impl Meta {
             Record::OpenRequests(record) => self.open_requests.push(record),
             Record::AcceptQueue(record) => self.accept_queues.push(*record),
             Record::VainTry(record) => self.vain_tries.push(*record),
+            Record::Connects(record) => self.connects.push(record),
             Record::Delay(record) => self.delays.push(record),
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {
                 let name = self.itt.texts.intern(request_name(&record).as_bytes());
                 happens(Event::Annotation(AnnotationEvent::of_request(&record, name)));
             }
-            Record::Socket(ref socket) => {
-                if socket.tcp.state == TCP_LISTEN {
-                    self.listening.insert(socket.local_port);
-                }
-                self.sockets.take(&record);
-            }
-            Record::SocketWait(_) | Record::TcpHold(_) | Record::TcpEvent(_) | Record::SocketPeer(_) => {
-                self.sockets.take(&record);
-            }
+            Record::Socket(_)
+            | Record::SocketWait(_)
+            | Record::TcpHold(_)
+            | Record::TcpEvent(_)
+            | Record::SocketPeer(_) => self.take_of_socket(&record),
             Record::Unknown(_) => {}
         }
+    }
+
+    fn take_of_socket(&mut self, record: &Record<'_>) {
+        if let Record::Socket(socket) = record
+            && socket.tcp.state == TCP_LISTEN
+        {
+            self.listening.insert(socket.local_port);
+        }
+        self.sockets.take(record);
     }
 
     fn take_stack(&mut self, header: StackHeader, frames: &[u64]) {

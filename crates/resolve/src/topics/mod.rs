@@ -3,6 +3,7 @@
 //! It does not change what the other folders found; it adds counters only.
 
 pub mod accept_queues;
+pub mod connects;
 pub mod delays;
 pub mod event_counts;
 pub mod open_requests;

@@ -3,11 +3,11 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    AcceptQueueRecord, CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord, FiberNewRecord,
-    FiberStateRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, OpenRequestsRecord,
-    ProbeHitRecord, RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader, ScriptStackHeader,
-    ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
-    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadAccountRecord, ThreadExitRecord,
+    AcceptQueueRecord, ConnectsRecord, CreationRecord, DelayRecord, DelaysHeader, EventCountsRecord, ExecRecord,
+    FiberNewRecord, FiberStateRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord,
+    OpenRequestsRecord, ProbeHitRecord, RecordHeader, RequestRecord, SampleRecord, ScriptFrame, ScriptFunctionHeader,
+    ScriptStackHeader, ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord,
+    SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadAccountRecord, ThreadExitRecord,
     ThreadNameRecord, ThreadNewRecord, VainTryRecord, WokenFutexRecord, kind,
 };
 
@@ -56,6 +56,7 @@ pub enum Record<'a> {
     OpenRequests(OpenRequestsRecord),
     AcceptQueue(Box<AcceptQueueRecord>),
     VainTry(Box<VainTryRecord>),
+    Connects(ConnectsRecord),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -166,6 +167,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::OPEN_REQUESTS => Record::OpenRequests(prefix(body)?),
         kind::ACCEPT_QUEUE => Record::AcceptQueue(Box::new(prefix(body)?)),
         kind::VAIN_TRY => Record::VainTry(Box::new(prefix(body)?)),
+        kind::CONNECTS => Record::Connects(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {

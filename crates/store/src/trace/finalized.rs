@@ -18,8 +18,8 @@ use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::peak::peak_bytes;
 use crate::table::{self, Table, TableReader};
 use crate::tables::{
-    AcceptQueues, EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses, Processes,
-    SampledSends, Samples, SendQueues, Stacks, Threads, VainTries,
+    AcceptQueues, Connects, EventCounts, Frames, Losses, Modules, Notices, Objects, OffCpu, OpenRequests, Pauses,
+    Processes, SampledSends, Samples, SendQueues, Stacks, Threads, VainTries,
 };
 
 /// Where the tables lie until all of them are written.
@@ -49,6 +49,7 @@ pub struct Trace {
     pub sampled_sends: SampledSends,
     pub send_queues: SendQueues,
     pub vain_tries: VainTries,
+    pub connects: Connects,
     pub fibers: FiberTables,
     /// How many of the threads are fibers, the first ones: all of `fibers` where these stand for threads, else 0.
     pub fiber_threads: usize,
@@ -85,6 +86,7 @@ impl Trace {
             sampled_sends: SampledSends::default(),
             send_queues: SendQueues::default(),
             vain_tries: VainTries::default(),
+            connects: Connects::default(),
             fibers: FiberTables::default(),
             fiber_threads: 0,
             beside_fibers: Vec::new(),
@@ -163,6 +165,7 @@ impl Trace {
         trace.sampled_sends = tables.read()?;
         trace.send_queues = tables.read()?;
         trace.vain_tries = tables.read()?;
+        trace.connects = tables.read()?;
         trace.fibers = FiberTables::read(tables)?;
         trace.losses = tables.read()?;
         trace.notices = tables.read()?;
@@ -195,6 +198,7 @@ impl Trace {
         table::write(&partial, &self.sampled_sends)?;
         table::write(&partial, &self.send_queues)?;
         table::write(&partial, &self.vain_tries)?;
+        table::write(&partial, &self.connects)?;
         self.fibers.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
@@ -243,6 +247,9 @@ impl Trace {
         rows.processes("sampled_sends.process", &self.sampled_sends.process)?;
         rows.processes("send_queues.process", &self.send_queues.process)?;
         all("vain_tries.thread", self.vain_tries.thread.iter().all(thread))?;
+        all("connects.thread", self.connects.thread.iter().all(thread))?;
+        all("connects.time_ns", self.connects.time_ns.is_sorted())?;
+        rows.stacks("connects.stack", &self.connects.stack)?;
         all("vain_tries.time_ns", self.vain_tries.time_ns.is_sorted())?;
         all("send_queues.time_ns", self.send_queues.time_ns.is_sorted())?;
         all("sampled_sends.time_ns", self.sampled_sends.time_ns.is_sorted())?;

@@ -109,7 +109,7 @@ pub use self::open_requests::{
     AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, mostly_asked, takes_requests,
     waiting_requests,
 };
-pub use self::places::{function_at, wait_place};
+pub use self::places::{function_at, is_of_program, wait_place};
 use self::pollers::pollers;
 pub use self::roots::RootCause;
 use self::roots::{in_order, ran_longest, root_causes};
@@ -250,9 +250,9 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
-    let on_path = |root: &RootCause| Some((names.object(root.cause.label)?, root.path_ns));
-    let on_path: Vec<(ObjectId, u64)> = causes.iter().filter_map(on_path).collect();
+    let busy_shares = sums.busy_shares(trace, &on_path(&names, &causes));
     Explanation {
+        busy_shares,
         accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
         standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
@@ -260,7 +260,6 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         names,
         accounts,
         demand_ns,
-        busy_shares: sums.busy_shares(trace, &on_path),
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: windows.length_ns(),
         share: 1.0,
@@ -273,6 +272,11 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         always_running,
         expected,
     }
+}
+
+/// The objects that the program's end waited for, each with its time on that path, ns.
+fn on_path(names: &Names<'_, '_>, causes: &[RootCause]) -> Vec<(ObjectId, u64)> {
+    causes.iter().filter_map(|root| Some((names.object(root.cause.label)?, root.path_ns))).collect()
 }
 
 /// What keeps loops that requests wait for: of each role the one with the most.
