@@ -168,6 +168,8 @@ sentence_table! {
         "上限により、あと {rows} 行を省略しました。";
     NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found beside the causes of waits, which `dwell report explain` tells.",
         "待機の原因 (`dwell report explain` が示します) のほかに、Dwell が調べる問題は見つかりませんでした。";
+    SELF_TIMES = "self-times", "Times are of the functions themselves; CPU Time: Total has what they call, too. dwell report top-down and dwell report caller-callee FUNCTION show who calls whom.",
+        "時間は関数自身のものです。「CPU 時間: 合計」は関数が呼び出したものを含みます。呼び出し関係は dwell report top-down と dwell report caller-callee FUNCTION で表示できます。";
     ALIKE_ROWS = "alike-rows", "{rows} rows are of objects called {name}: --group-by alike-objects sums those that are alike.",
         "{rows} 行は {name} という名前のオブジェクトです。--group-by alike-objects で同種のものを合計できます。";
     EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",
