@@ -142,7 +142,7 @@ impl<'f, 't> Groups<'f, 't> {
         }
         match self.objects(&self.nodes[node]).as_slice() {
             [object] => self.fold.object_name(*object).to_owned(),
-            objects => counted(objects.len(), &self.labels.text(self.nodes[node].key)),
+            objects => counted(objects.len(), self.labels.text(self.nodes[node].key)),
         }
     }
 

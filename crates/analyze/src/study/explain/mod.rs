@@ -248,9 +248,8 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let steps = found.steps;
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
-    let on_path = |root: &RootCause| Some((names.object(root.cause.label)?, root.path_ns));
-    let on_path: Vec<(ObjectId, u64)> = causes.iter().filter_map(on_path).collect();
     Explanation {
+        busy_shares: sums.busy_shares(trace, &awaited_by_end(&names, &causes)),
         accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
         standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
@@ -258,7 +257,6 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         names,
         accounts,
         demand_ns,
-        busy_shares: sums.busy_shares(trace, &on_path),
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: windows.length_ns(),
         share: 1.0,
@@ -271,6 +269,11 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         always_running,
         expected,
     }
+}
+
+/// What the program's end waited for, and for how long, ns.
+fn awaited_by_end(names: &Names<'_, '_>, causes: &[RootCause]) -> Vec<(ObjectId, u64)> {
+    causes.iter().filter_map(|root| Some((names.object(root.cause.label)?, root.path_ns))).collect()
 }
 
 /// What keeps loops that requests wait for: of each role the one with the most.
