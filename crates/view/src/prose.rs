@@ -47,6 +47,11 @@ impl Word {
         Self::Share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
     }
 
+    /// A time that is told beside another one; nothing where a reader would see the same number twice.
+    pub fn beside(told_ns: u64, ns: u64) -> Self {
+        if duration(told_ns) == duration(ns) { Self::Place(None) } else { Self::Ns(ns) }
+    }
+
     fn json(&self) -> Json {
         match self {
             Self::Text(text) => json!({ "text": text }),
@@ -175,7 +180,7 @@ pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The parts of a template, in order, and whether each is left out where a time in it is zero.
+/// The parts of a template, in order, and whether each is left out where a number in it is zero, or a place is not known.
 fn parts(template: &str) -> impl Iterator<Item = (bool, &str)> {
     template.split('[').enumerate().flat_map(|(index, part)| match part.split_once(']') {
         Some((optional, text)) if index > 0 => [(true, optional), (false, text)],
@@ -185,12 +190,10 @@ fn parts(template: &str) -> impl Iterator<Item = (bool, &str)> {
 
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_zero = |piece: Piece<'_>| {
-            self.values
-                .iter()
-                .any(|(name, word)| piece.name() == Some(name) && matches!(word, Word::Ns(0) | Word::Count(0)))
-        };
-        let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(is_zero));
+        let is_none = |word: &Word| matches!(word, Word::Ns(0) | Word::Count(0) | Word::Place(None));
+        let tells_nothing =
+            |piece: Piece<'_>| self.values.iter().any(|(name, word)| piece.name() == Some(name) && is_none(word));
+        let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(tells_nothing));
         shown
             .flat_map(|(_, part)| pieces(part))
             .try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
@@ -265,6 +268,23 @@ mod tests {
         let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
         let names = ("names", Word::Text(" (a [b])".into()));
         Sentence::new(&ACCOUNT, times.into_iter().chain([names]).collect()).to_string()
+    }
+
+    #[test]
+    fn a_part_in_brackets_is_left_out_where_its_place_is_not_known() {
+        const QUOTA: SentenceDef =
+            SentenceDef { id: "quota", text: "The quota[ of {group}] was used up.", japanese: "" };
+        let quota = |group: Option<&str>| {
+            Sentence::new(&QUOTA, vec![("group", Word::Place(group.map(str::to_owned)))]).to_string()
+        };
+        assert_eq!(quota(Some("/app")), "The quota of /app was used up.");
+        assert_eq!(quota(None), "The quota was used up.");
+    }
+
+    #[test]
+    fn a_time_beside_the_same_time_is_not_told() {
+        assert_eq!(Word::beside(1_000_000, 1_000_001), Word::Place(None));
+        assert_eq!(Word::beside(2_000_000, 1_000_000), Word::Ns(1_000_000));
     }
 
     #[test]

@@ -31,14 +31,20 @@ function translated({ id, values }: Sentence): string | null {
   const template = sentencesJa[id] ?? noticesJa[id];
   if (template === undefined) return null;
   const word = (name: string) => (values[name] ? wordText(values[name], name) : `{${name}}`);
-  const isZero = (part: string) =>
+  const tellsNothing = (part: string) =>
     [...part.matchAll(/\{(\w+)\}/g)].some(([, name = '']) => {
       const value = values[name];
-      return value !== undefined && (('ns' in value && value.ns === 0) || ('count' in value && value.count === 0));
+      return value !== undefined && isNone(value);
     });
-  // A part in brackets is left out where a time in it is zero.
-  const shown = template.replace(/\[([^\]]*)\]/g, (_, part: string) => (isZero(part) ? '' : part));
+  // A part in brackets is left out where a number in it is zero, or a place is not known.
+  const shown = template.replace(/\[([^\]]*)\]/g, (_, part: string) => (tellsNothing(part) ? '' : part));
   return shown.replace(/\{(\w+)\}/g, (_, name: string) => word(name));
+}
+
+function isNone(word: Word): boolean {
+  return (
+    ('ns' in word && word.ns === 0) || ('count' in word && word.count === 0) || ('place' in word && word.place === null)
+  );
 }
 
 /** The objects of a sentence are its `name` and `on`. */

@@ -100,6 +100,9 @@ const WAKES: [&str; 2] = ["Unix pair", "eventfd"];
 fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     let objects = &fold.trace.objects;
     let Some(row) = object.get().filter(|row| *row < objects.name.len()) else { return false };
+    if objects.name[row].starts_with(SAFEPOINT) {
+        return false; // of the JVM's own
+    }
     let in_name = objects.name[row].split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
     let in_detail = Some(objects.detail[row].as_str()).filter(|detail| !detail.is_empty());
     let Some(members) = in_name.and(in_detail.or(in_name)) else { return true };
@@ -110,6 +113,9 @@ fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     let sockets: Vec<&str> = members.split(", ").filter(is_socket).collect();
     sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")
 }
+
+/// How what threads of a JVM wait for is called while it stops them.
+const SAFEPOINT: &str = "JVM safepoint";
 
 /// How functions are called in which a worker thread of Node begins (src/node_worker.cc).
 const NODE_WORKER: &str = "node::worker::Worker::";

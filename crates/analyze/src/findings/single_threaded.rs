@@ -31,6 +31,8 @@ pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
 const PHASE_SHARE: f64 = 0.1;
 /// Part of the elapsed time in which at least two threads must have work: else the program is not a parallel one.
 const PARALLEL_SHARE: f64 = 0.05;
+/// Part of the CPU time that other threads must have: a program whose work one thread does has no parallel part.
+const OTHERS_SHARE: f64 = 0.1;
 /// Bins of the search: a phase is at least as long as PHASE_SHARE of them.
 const BINS: usize = 500;
 /// Threads with work in a phase's bin, on average: running or, on a busy machine, in a run queue; a little more than
@@ -57,6 +59,9 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         return Vec::new();
     }
     let Some((thread, ran_ns, (place, stack))) = worker(evidence, from, to) else { return Vec::new() };
+    if others_share(fold, thread) < OTHERS_SHARE {
+        return Vec::new();
+    }
     let name = &fold.trace.threads.name[thread];
     let text = say!(
         SINGLE_THREADED_PHASE,
@@ -78,6 +83,16 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         claims: vec![Claim::at_least("threads", &of_thread(fold, thread, (from, to)), "running_ns", ran_ns)],
         ..Finding::default()
     }]
+}
+
+/// Part of the CPU time that is of other threads than this one.
+fn others_share(fold: &Fold<'_>, thread: usize) -> f64 {
+    let (mut all_ns, mut own_ns) = (0u64, 0u64);
+    for (_, site, weights) in fold.selected() {
+        all_ns += weights.cpu_ns();
+        own_ns += if site.key.thread.get() == Some(thread) { weights.cpu_ns() } else { 0 };
+    }
+    all_ns.saturating_sub(own_ns) as f64 / all_ns.max(1) as f64
 }
 
 /// The longest stretch of bins in which one thread had work.

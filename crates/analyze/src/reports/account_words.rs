@@ -4,8 +4,10 @@ use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::reports::account::whole_account;
+use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};
 use crate::reports::open_requests::busiest_servers;
+use crate::reports::same_lock::ToldCause;
 use crate::sentences::{def, say};
 use crate::study::explain::Explanation;
 
@@ -44,11 +46,12 @@ fn time_account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Prose {
     Sentence::new(def, words.into_iter().chain(times).collect()).into()
 }
 
-/// The account of the threads' time, of the run queue's, and of the elapsed time.
-pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose> {
+/// The account of the threads' time, of the run queue's, and of the elapsed time, without what the causes that are told say already.
+pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[ToldCause<'_>]) -> Vec<Prose> {
     let mut notes = vec![time_account(fold, explanation)];
     let queue = &explanation.run_queue;
-    if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
+    let queue_is_told = told.iter().any(|told| matches!(told.row, CauseRow::Queue(_)));
+    if !queue_is_told && queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
         // They may have run longer than anybody waited: of what was because of them each has its part.
         let all_ns: u64 = queue.rivals.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
         let part = |ns: u64| (ns as f64 * (queue.others_ns as f64 / all_ns.max(1) as f64).min(1.0)) as u64;
@@ -69,7 +72,11 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Prose
     }
     notes.extend(busiest_servers(fold, explanation).into_iter().map(Prose::from));
     let on_path = on_path(explanation);
-    if !on_path.is_empty() {
+    let first_is_told = |first: &(String, u64)| match told.first().map(|told| &told.row) {
+        Some(CauseRow::Wait(root)) => brief(explanation, root) == first.0,
+        _ => false,
+    };
+    if on_path.first().is_some_and(|first| !first_is_told(first)) {
         let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));
         let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
         notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());

@@ -3,8 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::engine::sweep::ConcurrencyStats;
-use crate::reports::{accept_words, outside_words, request_words, vain_words};
+use crate::reports::{accept_words, outside_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
@@ -35,8 +34,8 @@ const MOST_OF_THE_TIME: f64 = 0.3;
 /// Part of the time in which a pool's threads wait from which on they all do.
 const ALL_AT_ONCE: f64 = 0.9;
 
-/// Part of the CPUs from which on all of them are busy.
-const ALL_CPUS: f64 = 0.85;
+/// Part of the CPU time during which more threads have work than there are CPUs, from which on these are too many.
+const TOO_MANY_SHARE: f64 = 0.3;
 
 /// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
 const TELLING_PART: f64 = 0.25;
@@ -74,13 +73,13 @@ pub fn advice(
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
-            .unwrap_or_else(|| ran(fold, root)),
+            .unwrap_or_else(|| ran_words::advice(fold, explanation, root)),
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
         (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
-        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING || !are_too_many(fold) => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
@@ -121,6 +120,14 @@ pub fn advice(
     sentence.into()
 }
 
+/// Locks of databases that a session has until its transaction ends, as the recording names them.
+const TRANSACTION_LOCKS: [&str; 3] = ["PostgreSQL lock", "InnoDB lock", "metadata lock"];
+
+/// Whether a database's session has the lock until its transaction ends.
+fn is_of_transactions(label: &str) -> bool {
+    TRANSACTION_LOCKS.iter().any(|lock| label.contains(lock))
+}
+
 /// Whether nobody who is known ended the wait: a sleep, a timer.
 fn is_pause(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
@@ -133,13 +140,14 @@ fn by_names(
     root: &RootCause,
     lock: Option<&str>,
 ) -> Option<Sentence> {
-    let advice = vain_words::advice(fold, explanation, root).or_else(|| lock.and_then(library_lock));
+    let advice = vain_words::advice(fold, explanation, root)
+        .or_else(|| lock.and_then(|label| library_lock(root.cause.kind, label)));
     let advice = advice.or_else(|| outside_words::held_back(fold, explanation, root));
     let advice = advice.or_else(|| outside_words::backlog_is_full(fold, explanation, root));
     if advice.is_some() || lock.is_some() {
         return advice;
     }
-    if is_of_libuv_pool(fold, root) && !all_cpus_are_busy(fold) {
+    if is_of_libuv_pool(fold, root) && !ran_words::all_cpus_are_busy(fold) {
         return Some(say!(ADVICE_LIBUV_POOL));
     }
     let on_purpose = || library_wait(&fold.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
@@ -153,44 +161,17 @@ fn is_of_libuv_pool(fold: &Fold<'_>, root: &RootCause) -> bool {
     frame_rows(fold.trace, root.stack).any(is_worker)
 }
 
+/// Whether more of the program's threads had work than there are CPUs, for much of the time that they ran.
+fn are_too_many(fold: &Fold<'_>) -> bool {
+    fold.levels.oversubscribed_ns as f64 >= TOO_MANY_SHARE * fold.shown().cpu_ns() as f64
+}
+
 /// What to do about a wait that a library makes on purpose.
 fn on_purpose_advice(wait: LibraryWait) -> Sentence {
     match wait {
         LibraryWait::Retry => say!(ADVICE_RETRY),
         LibraryWait::Rate => say!(ADVICE_RATE),
     }
-}
-
-/// Languages of which one thread of a process runs at a time, by the endings of their files before a line.
-const ONE_AT_A_TIME: &[(&str, &str)] =
-    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
-
-/// Functions by which Python and Node load modules that a script asks for.
-const LOADERS: &[&str] = &["_find_and_load", "Module._load"];
-
-/// Whether a script's modules are being loaded there.
-fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
-    fold.stacks.whole_names(root.stack).any(|function| LOADERS.contains(&function))
-}
-
-/// What to do about what runs.
-fn ran(fold: &Fold<'_>, root: &RootCause) -> Sentence {
-    if all_cpus_are_busy(fold) {
-        return say!(ADVICE_RAN_EVERYWHERE);
-    }
-    if loads_modules(fold, root) {
-        return say!(ADVICE_LOADS_MODULES);
-    }
-    match ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)) {
-        Some((_, language)) => say!(ADVICE_RAN_IN_SCRIPT, language = *language),
-        None => say!(ADVICE_RAN),
-    }
-}
-
-/// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.
-fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
-    let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
-    ConcurrencyStats::average(&fold.levels.histogram_concurrency) >= ALL_CPUS * cpus
 }
 
 /// What to do about what the kind of a cause tells alone.
@@ -208,6 +189,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
+        CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         // One that was always found waiting may have been woken in between.
         CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
         CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
@@ -306,8 +288,11 @@ fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
     names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
 }
 
-/// What to do about a lock of a library, of which the program sees no more than its calls.
-fn library_lock(label: &str) -> Option<Sentence> {
+/// What to do about a lock of a library, of which the program sees no more than its calls, or of a database, by what keeps it.
+fn library_lock(kind: CauseKind, label: &str) -> Option<Sentence> {
+    if matches!(kind, CauseKind::Network | CauseKind::Outside) && is_of_transactions(label) {
+        return Some(say!(ADVICE_TRANSACTION_OPEN, label = label));
+    }
     let (_, name) = label.rsplit_once(' ')?;
     match name {
         "main_arena" => Some(say!(ADVICE_HEAP_LOCK)),
@@ -350,8 +335,13 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     }
     let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    (idle < ALWAYS_BUSY && stay(explanation, account))
-        .then(|| pool_advice(explanation, role, account.threads, (idle, place)))
+    (idle < ALWAYS_BUSY && stay(explanation, account)).then(|| match account.threads {
+        1 => {
+            let busy = Word::Share(1.0 - idle);
+            say!(ADVICE_POOL_OF_ONE, who = explanation.names.role(role), busy = busy, place = place)
+        }
+        threads => pool_advice(explanation, role, threads, (idle, place)),
+    })
 }
 
 /// What to do where those are few who wait for somebody outside: others wait for them, in the program or before it.

@@ -27,6 +27,8 @@ const DELAYS_BESIDE_WHOLE: f64 = 0.05;
 const COMMON_FACTOR: u64 = 5;
 /// Other programs matter where any thread was ready for this part of the time: those that have little to do meet others now and then.
 const QUEUED_SHARE: f64 = 0.05;
+/// What the program does itself comes before who else had the CPUs, if it delays for this part of the time for which these do.
+const BESIDE_OTHERS: f64 = 0.5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
@@ -68,7 +70,7 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
         let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
         let is_for_outside = is_much(root.for_outside_ns());
         // Where the recording ended, a wait goes on that usually ends.
-        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && ends_elsewhere(explanation, root);
+        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && explanation.ends_elsewhere(root);
         (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
@@ -83,13 +85,6 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
     told
-}
-
-/// Whether waits of the same role for the same thing have another cause, which explains more of them.
-fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
-    let first = |root: &RootCause| root.chains.first().and_then(|(chain, _)| chain.first().copied());
-    let is_it = |other: &&RootCause| other.wait_ns > root.wait_ns && first(other) == first(root);
-    first(root).is_some() && explanation.causes.iter().any(|other| is_it(&other))
 }
 
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
@@ -276,6 +271,15 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
         CauseRow::Queue(queue) if !queue.is_own() => None,
         CauseRow::Queue(queue) => Some((explanation.run_queue.wall_ns, behind_holders(queue.ns))),
     };
+    // What the program does itself is what its developer came for.
+    let beside_others = |row: &CauseRow<'_>| match row {
+        CauseRow::Wait(root) if root.cause.kind != CauseKind::RunQueue => {
+            let delayed_ns = delay_ns(root).max(unseen_ns(root));
+            (delayed_ns as f64 >= BESIDE_OTHERS * explanation.run_queue.wall_ns as f64).then(|| row.ns())
+        }
+        _ => None,
+    };
+    let of_program = rows.iter().filter_map(beside_others).max();
     let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
     rows.sort_by_cached_key(|row| match row {
@@ -287,7 +291,10 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
             let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or_else(|| row.ns());
             row.rank(explanation, ns, &delays)
         }
-        CauseRow::Queue(queue) => row.rank(explanation, queue.ns, &delays),
+        CauseRow::Queue(queue) => {
+            let ns = of_program.map_or(queue.ns, |ns| queue.ns.min(ns.saturating_sub(1)));
+            row.rank(explanation, ns, &delays)
+        }
     });
 }
 
@@ -351,7 +358,7 @@ fn beside_its_work(
 }
 
 /// The lock that most waits because of a cause are for.
-fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelId> {
+pub fn lock_of(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<LabelId> {
     let lock = lock_of_most(&explanation.names, root, &ordered(explanation, root))?;
     (explanation.names.contention(lock.label, lock.place) == Contention::Lock).then_some(lock.label)
 }

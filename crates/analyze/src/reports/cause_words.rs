@@ -56,7 +56,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
     let (who, label) = (names.role(role), names.label(label));
     let place = root.place();
-    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
+    let (wait, wall) = (Word::Ns(root.wait_ns), Word::beside(root.wait_ns, root.wall_ns));
     let ended_by = ended_by(kind);
     if explanation.deadlock(root).is_some() {
         let circles: Vec<String> =
@@ -221,15 +221,23 @@ fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Se
     }
 }
 
-/// The functions that call the place, those with a part of it; where a wait has only one, those that called that, too: it may wait for
-/// many things.
+/// The functions that call the place, those with a part of it, with their lines where the cause was for longest; where a wait has only one,
+/// those that called that, too: it may wait for many things.
 fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let whole_ns = root.wait_ns.max(root.path_ns).max(root.served_ns) as f64;
     let is_much = |(caller, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns && has_name(caller);
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
+    let path = || wait_place(fold.trace, &fold.stacks, root.stack).path;
     let callers = match callers.as_slice() {
-        [caller] if root.cause.kind != CauseKind::Ran => callers_from(fold, root, caller).join(" <- "),
-        callers => callers.join(", "),
+        [caller] if root.cause.kind != CauseKind::Ran => callers_from(path(), caller).join(" <- "),
+        [] => String::new(),
+        callers => {
+            let (path, known) = (path(), callers.iter().map(|caller| (*caller).to_owned()));
+            let with_line = |caller: String| {
+                path.iter().find(|(function, _)| *function == caller).map_or(caller, |(_, at)| at.clone())
+            };
+            known.map(with_line).collect::<Vec<_>>().join(", ")
+        }
     };
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers))
 }
@@ -291,11 +299,11 @@ fn has_name(function: &str) -> bool {
     !function.starts_with('[') && !OUTERMOST.contains(&function)
 }
 
-/// The functions of the program from `caller` outwards, as they are where the cause was for longest.
-fn callers_from(fold: &Fold<'_>, root: &RootCause, caller: &str) -> Vec<String> {
-    let path = wait_place(fold.trace, &fold.stacks, root.stack).path;
-    let outwards = path.into_iter().rev().map(|(function, _)| function).skip_while(|function| function != caller);
-    let mut callers: Vec<String> = outwards.filter(|function| has_name(function)).take(CALLERS).collect();
+/// The functions of the program from `caller` outwards, each with its line, of the path to a place.
+fn callers_from(path: Vec<(String, String)>, caller: &str) -> Vec<String> {
+    let outwards = path.into_iter().rev().skip_while(|(function, _)| function != caller);
+    let named = outwards.filter(|(function, _)| has_name(function)).map(|(_, at)| at);
+    let mut callers: Vec<String> = named.take(CALLERS).collect();
     if callers.is_empty() {
         callers.push(caller.to_owned());
     }

@@ -11,11 +11,12 @@ use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
 use crate::reports::account_words::accounts;
 use crate::reports::advice::advice;
-use crate::reports::cause_rows::{CauseRow, QueueRow, cause_rows, delay_ns, ordered, with_reasons};
-use crate::reports::cause_words::{cause, chain_text, link_text, paragraph};
+use crate::reports::cause_rows::{CauseRow, QueueRow, cause_rows, delay_ns, lock_of, ordered, with_reasons};
+use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::reports::open_requests::wait_unexplained;
 use crate::reports::queue_causes::QueueReason;
+use crate::reports::same_lock::{ToldCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
 use crate::sentences::say;
 use crate::study::explain::{
@@ -73,6 +74,10 @@ const TOLD_SHARE: f64 = 0.01;
 const TOLD_NS: u64 = 10_000_000;
 /// … or this part of the elapsed time, in a program that is too short for that.
 const SHORT_SHARE: f64 = 0.1;
+/// Part of a cause's waits below which a chain is one of many, and tells nobody anything.
+const TELLING_CHAIN: f64 = 0.05;
+/// Causes of waits for one lock that are told with the largest, at most.
+const ALSO_OF_LOCK: usize = 3;
 /// Causes in the summary that are the program's own.
 const IN_SUMMARY: usize = 3;
 
@@ -90,9 +95,9 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let told = cause_rows(fold, &explanation, 0);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
-    view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told)).collect();
+    view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, &[])).collect();
     view.notes = notes_of_explanation(fold);
-    view.notes.extend(accounts(fold, &explanation));
+    view.notes.extend(accounts(fold, &explanation, &[]));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
 }
@@ -103,7 +108,7 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
     let queue = &explanation.run_queue;
     let place = cause.stack.is_some().then(|| wait_place(fold.trace, &fold.stacks, cause.stack).at);
     let subject = cause.subject.as_str();
-    let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
+    let (wait, wall) = (Word::Ns(ns), Word::beside(ns, queue.wall_ns));
     let sentence = match cause.reason {
         QueueReason::Quota => {
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
@@ -185,11 +190,11 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let mut explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
-    let told = with_reasons(&explanation, cause_rows(fold, &explanation, least));
+    let told = by_lock(&explanation, with_reasons(&explanation, cause_rows(fold, &explanation, least)));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
-    view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, told)).collect();
-    view.notes = accounts(fold, &explanation);
+    view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, &told.also)).collect();
+    view.notes = accounts(fold, &explanation, &told[..shown]);
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
     }
@@ -203,11 +208,11 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
         )
     });
     if told.len() > shown {
-        let rest = told[shown..].iter().map(CauseRow::ns).sum();
+        let rest = told[shown..].iter().map(|told| told.row.ns()).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
-    let ran = told[..shown].iter().filter_map(CauseRow::ran).collect();
-    let weights = told[..shown].iter().map(CauseRow::weight).collect();
+    let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
+    let weights = told[..shown].iter().map(|told| told.row.weight()).collect();
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary {
         causes: view,
@@ -221,25 +226,28 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.
-fn shown_in_summary(told: &[CauseRow<'_>]) -> usize {
-    let own = told.iter().enumerate().filter(|(_, told)| told.is_of_program());
+fn shown_in_summary(told: &[ToldCause<'_>]) -> usize {
+    let own = told.iter().enumerate().filter(|(_, told)| told.row.is_of_program());
     own.map(|(at, _)| at + 1).nth(IN_SUMMARY - 1).unwrap_or(told.len())
 }
 
-fn row_of(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &CauseRow<'_>) -> Row {
+fn row_of(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &CauseRow<'_>, also: &[&RootCause]) -> Row {
     match told {
-        CauseRow::Wait(root) => row(fold, explanation, root),
+        CauseRow::Wait(root) => row(fold, explanation, root, also),
         CauseRow::Queue(queue) => queue_row(fold, explanation, queue),
     }
 }
 
-fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Row {
+fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, also: &[&RootCause]) -> Row {
     let names = &explanation.names;
+    let more = more_of_lock(explanation, root, also);
     let chains = ordered(explanation, root);
     let advice = advice(fold, explanation, root, &chains);
     let link = |link: &Link| link_text(explanation, link);
     let lines: Vec<String> = chains
         .iter()
+        .filter(|(chain, _)| chains.len() > 1 || !is_the_cause_alone(explanation, root, chain))
+        .filter(|(_, ns)| *ns as f64 >= TELLING_CHAIN * root.wait_ns as f64)
         .map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, root.askers(chain))))
         .collect();
     let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };
@@ -255,7 +263,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Fraction(delay_ns(root) as f64 / explanation.elapsed_ns.max(1) as f64),
             if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },
             if root.served_ns > 0 { Value::Ns(root.served_ns) } else { Value::None },
-            Value::Prose(cause(fold, explanation, root)),
+            Value::Prose(cause(fold, explanation, root).and(more.clone())),
             text(names.label(root.cause.label)),
             if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },
             chains
@@ -264,10 +272,25 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             if lines.is_empty() { Value::None } else { Value::Stack(lines) },
             Value::Rows(Box::new(chain_links(fold, explanation, root, &chains))),
             Value::Prose(advice),
-            Value::Prose(paragraph(fold, explanation, root, &chains)),
+            Value::Prose(paragraph(fold, explanation, root, &chains).and(more)),
             stack_value(fold, root.stack),
         ],
     }
+}
+
+/// What else waits for the lock of a cause are because of.
+fn more_of_lock(explanation: &Explanation<'_, '_>, root: &RootCause, also: &[&RootCause]) -> Option<Sentence> {
+    let label = explanation.names.label(lock_of(explanation, root)?);
+    let part = |root: &&RootCause| format!("{}, {}", brief(explanation, root), duration(root.wait_ns));
+    let parts: Vec<String> = also.iter().take(ALSO_OF_LOCK).map(part).collect();
+    (!parts.is_empty()).then(|| say!(CAUSE_ALSO_OF_LOCK, label = label, parts = parts.join("; ")))
+}
+
+/// Whether a chain is the wait of which the cause tells already, and nothing before it.
+fn is_the_cause_alone(explanation: &Explanation<'_, '_>, root: &RootCause, chain: &[Link]) -> bool {
+    let at = |link: &Link| explanation.names.place(link.place).is_some_and(|place| place.at == root.at);
+    let is_it = |link: &Link| (link.role, link.label) == (root.cause.role, root.cause.label) && at(link);
+    matches!(root.askers(chain), [link] if is_it(link))
 }
 
 /// The handle of what the first chain begins with.

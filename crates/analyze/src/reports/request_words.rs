@@ -12,7 +12,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         ("who", explanation.names.role(root.cause.role).into()),
         ("place", root.place().into()),
         ("wait", Word::Ns(root.wait_ns)),
-        ("wall", Word::Ns(root.wall_ns)),
+        ("wall", Word::beside(root.wait_ns, root.wall_ns)),
     ];
     let Some(LoopRequests { asked, each_ns, asks }) = explanation.open_requests(root.cause.role) else {
         return Sentence::new(&def::CAUSE_LOOP_TIMER, values);

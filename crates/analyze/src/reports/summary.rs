@@ -12,7 +12,7 @@ use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::explain;
-use crate::reports::summary_order::{FindingWeight, order};
+use crate::reports::summary_order::{FindingWeight, is_told, order};
 use crate::reports::through_fibers::of_causes;
 use crate::reports::waits::busy_waits;
 use crate::study::explain::without_count;
@@ -200,6 +200,8 @@ fn parts(fold: &Fold<'_>) -> Result<(Vec<Field>, Option<u64>), QueryError> {
     let weights: Vec<FindingWeight> = findings.iter().map(|(def, finding)| weight(fold, def, finding)).collect();
     let findings = findings::view(fold, findings);
     let explain::InSummary { mut causes, weights: cause_weights, account, not_held_up, .. } = explained;
+    let mut are_told = cause_weights.iter().map(|cause| is_told(cause, &weights));
+    causes.rows.retain(|_| are_told.next() == Some(false));
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
     let of_all_threads = !fold.query.is_filtered() && fold.trace.fibers.fibers.process.is_empty();
     let idle_ns =

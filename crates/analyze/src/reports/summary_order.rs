@@ -33,19 +33,23 @@ pub struct FindingWeight {
 }
 
 /// One list of causes and findings, each in the order in which it is given. The causes keep their order, which puts first what leads to the
-/// others; a finding comes before those that explain less than it costs, and before the cause that something ran where the finding says what that is.
+/// others; a finding comes before those that explain less than it costs, and in place of the cause that something ran where it says what that is:
+/// such causes are left out, and do not count as rows.
 pub fn order(causes: &[CauseWeight], findings: &[FindingWeight]) -> View {
     let mut ranked: Vec<(u64, usize)> =
         findings.iter().enumerate().map(|(row, finding)| (rank(causes, finding), row)).collect();
     // The largest one last, from where they are taken; of equal ones the first row.
     ranked.sort_by_key(|(ns, row)| (*ns, std::cmp::Reverse(*row)));
-    let mut rows = Vec::new();
+    let (mut rows, mut told) = (Vec::new(), 0);
     for at in 0..causes.len() {
         let largest_ns = causes[at..].iter().map(|cause| cause.ns).max().unwrap_or(0);
         while let Some((_, finding)) = ranked.pop_if(|(ns, _)| *ns > largest_ns) {
             rows.push(row_of("findings", finding));
         }
-        rows.push(row_of("explanation", at));
+        if !is_told(&causes[at], findings) {
+            rows.push(row_of("explanation", told));
+            told += 1;
+        }
     }
     rows.extend(ranked.into_iter().rev().map(|(_, finding)| row_of("findings", finding)));
     View { columns: columns_of(ORDER), rows, ..View::default() }
@@ -55,9 +59,18 @@ fn rank(causes: &[CauseWeight], finding: &FindingWeight) -> u64 {
     if finding.is_of_short_waits {
         return finding.cost_ns / 2;
     }
-    let ran_there = |cause: &&CauseWeight| cause.ran_at.as_ref() == Some(&finding.place);
-    let told_by_it = causes.iter().filter(ran_there).map(|cause| cause.ns).filter(|ns| finding.cost_ns >= ns / 2).max();
-    told_by_it.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+    let told = causes.iter().filter(|cause| tells(finding, cause)).map(|cause| cause.ns).max();
+    told.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+}
+
+/// Whether a finding tells of the cause.
+pub fn is_told(cause: &CauseWeight, findings: &[FindingWeight]) -> bool {
+    findings.iter().any(|finding| tells(finding, cause))
+}
+
+/// Whether the finding says what it is that ran there, if that is the cause.
+fn tells(finding: &FindingWeight, cause: &CauseWeight) -> bool {
+    cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
 }
 
 fn row_of(list: &str, row: usize) -> Row {
@@ -93,9 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_finding_says_of_a_place_comes_before_that_it_ran_there() {
+    fn what_a_finding_says_of_a_place_is_told_in_place_of_that_it_ran_there() {
         let ran = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }];
-        assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0 c0");
+        assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0");
+        let beside = [waits(90), CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(70)];
+        assert_eq!(told(&beside, &[finding(80, "write_row (a.c:1)")]), "f0 c0 c1");
         assert_eq!(told(&ran, &[finding(20, "write_row (a.c:1)")]), "c0 f0", "that is a small part of it");
         assert_eq!(told(&ran, &[finding(80, "other (a.c:2)")]), "c0 f0");
     }

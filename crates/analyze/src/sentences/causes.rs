@@ -3,10 +3,10 @@
 use dwell_view::SentenceDef;
 
 sentence_table! {
-    CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} でスリープしました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} を実行していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_IN_KERNEL = "cause-in-kernel", "{share} of it was in the kernel, for {call}.",
         "その {share} はカーネルの中で、{call} のためです。";
     CAUSE_REPEATED = "cause-repeated", "That is {count} sleeps of {each} each, on average.",
@@ -19,28 +19,28 @@ sentence_table! {
         "この待機 {all} 回[ (平均 {each})] のうち {count} 回の直前に、{object} への接続が拒否されています。";
     CAUSE_INSIDE = "cause-inside", "{share} of it was in {function}.",
         "その {share} は {function} の中です。";
-    CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",
-        "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
-        "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_QUEUED_BEHIND = "cause-queued-behind", "{who} was in the run queue behind {behind}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {behind} の後ろで実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_TIMED_OUT = "cause-timed-out", "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits[ within {wall}].",
+        "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits[ within {wall}].",
+        "{who} は実行キューにありました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_QUEUED_BEHIND = "cause-queued-behind", "{who} was in the run queue behind {behind}: explains {wait} of waits[ within {wall}].",
+        "{who} は {behind} の後ろで実行キューにありました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_TIMED_OUT = "cause-timed-out", "{who} waited for {label} until its time-out in {place}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_LOOP_TIMER = "cause-loop-timer", "{who} waited in its event loop for a timer of its own in {place}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} のイベントループで自身のタイマーを待ちました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_REQUESTS_LIMITED = "cause-requests-limited",
-        "{asked} requests to {who} waited at once on average while any did, about {each} each, but {who} asked {endpoint}[ and {others} more] over no more than {connections} connections: the others waited inside of it, while it waited in {place}. Explains {wait} of waits, in {wall} of time.",
-        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていましたが、{who} が {endpoint} [ほか {others} か所] に問い合わせた接続は {connections} 本までです。{who} が {place} で待つ間、残りの要求はその中で待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, but {who} asked {endpoint}[ and {others} more] over no more than {connections} connections: the others waited inside of it, while it waited in {place}. Explains {wait} of waits[ within {wall}].",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていましたが、{who} が {endpoint} [ほか {others} か所] に問い合わせた接続は {connections} 本までです。{who} が {place} で待つ間、残りの要求はその中で待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_REQUESTS_OVER_ONE = "cause-requests-over-one",
-        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}, all over one connection: explains {wait} of waits, in {wall} of time.",
-        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、1 本の接続を通して {endpoint} の応答を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}, all over one connection: explains {wait} of waits[ within {wall}].",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、1 本の接続を通して {endpoint} の応答を待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_REQUESTS_FOR_OTHER = "cause-requests-for-other",
-        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}[ and {others} more], {mean} at once on average: explains {wait} of waits, in {wall} of time.",
-        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で {endpoint} [ほか {others} か所] の応答 (同時に平均 {mean} 件) を待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place} for answers of {endpoint}[ and {others} more], {mean} at once on average: explains {wait} of waits[ within {wall}].",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で {endpoint} [ほか {others} か所] の応答 (同時に平均 {mean} 件) を待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_REQUESTS_FOR_TIMER = "cause-requests-for-timer",
-        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits, in {wall} of time.",
-        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{asked} requests to {who} waited at once on average while any did, about {each} each, while it waited in {place}, mostly for timers of its own: explains {wait} of waits[ within {wall}].",
+        "{who} への要求が平均 {asked} 件同時に、それぞれ約 {each} 待っていました。その間 {who} は {place} で、主に自身のタイマーを待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_ACCEPT_QUEUE = "cause-accept-queue",
         "{waiting} connections to {who} ({endpoint}[ and {others} more]) waited at once to be accepted, on average in {wall} of time, {most} at most ({limit} may)[; one waited for {longest} or longer].",
         "{who} への接続 ({endpoint} [ほか {others} か所]) が、{wall} の間、平均 {waiting} 件、最大 {most} 件 (上限 {limit}) 同時に、受け付けられるのを待っていました[。{longest} 以上待った接続があります]。";
@@ -52,42 +52,42 @@ sentence_table! {
         "{who} への接続 ({endpoint} [ほか {others} か所]) が、{wall} の間、平均 {waiting} 件、最大 {most} 件 (上限 {limit}) 同時に、受け付けられるのを待っていました[。{longest} 以上待った接続があります]。その間、受け付けるはずの {threads} 個のスレッドは、その {share} の時間、主に {place} で実行中または実行可能でした。";
     REQUESTS_OF_ALL = "requests-of-all", "How many requests waited, and how long each, is of the whole recording.",
         "待っていた要求の数とそれぞれの時間は、記録全体のものです。";
-    CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_UNFINISHED = "cause-unfinished", "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_ENDED_BY = "cause-ended-by", "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_IO_QUOTA = "cause-io-quota",
-        "{who} waited for {label} in {place}, held back by the I/O quota of its control group: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} で {label} を待ち、コントロールグループの I/O クォータに抑えられていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} で {label} を待ち、コントロールグループの I/O クォータに抑えられていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_MEMORY_LIMIT = "cause-memory-limit",
-        "{who} waited for {label} in {place}, at the memory limit of its control group: explains {wait} of waits, in {wall} of time.",
-        "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits, in {wall} of time.",
-        "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
-        "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has: {circles}. That explains {wait} of waits, in {wall} of time.",
-        "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits, in {wall} of time.",
-        "{who} は停止していました ({label})。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
-        "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+        "{who} waited for {label} in {place}, at the memory limit of its control group: explains {wait} of waits[ within {wall}].",
+        "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits[ within {wall}].",
+        "{who} はまだ存在していませんでした。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits[ within {wall}].",
+        "{who} は終了していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has: {circles}. That explains {wait} of waits[ within {wall}].",
+        "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits[ within {wall}].",
+        "{who} は停止していました ({label})。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits[ within {wall}].",
+        "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
-        "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
-        "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+        "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads[, within {wall}].",
+        "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_AFFINITY = "cause-affinity",
-        "The program's threads kept to {cpus}, mostly at {place}: {wait} in run queues behind one another, in {wall} of time.",
-        "プログラムのスレッドは {cpus} だけで実行されていました。場所は主に {place} です。互いの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
-    CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads, in {wall} of time.",
-        "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+        "The program's threads kept to {cpus}, mostly at {place}: {wait} in run queues behind one another[, within {wall}].",
+        "プログラムのスレッドは {cpus} だけで実行されていました。場所は主に {place} です。互いの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
+    CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads[, within {wall}].",
+        "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
-    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
-        "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most[, within {wall}].",
+        "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_LOW_PRIORITY = "cause-low-priority",
-        "Threads with a low priority ({priority}) had no CPU while other programs had them[, {name} first]: {wait} in run queues behind these at most, in {wall} of time.",
-        "優先度の低い ({priority}) スレッドは、他のプログラム[ (最も長いのは {name})] が CPU を使っている間、CPU を得られませんでした。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
-    CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period, in {wall} of time.",
-        "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+        "Threads with a low priority ({priority}) had no CPU while other programs had them[, {name} first]: {wait} in run queues behind these at most[, within {wall}].",
+        "優先度の低い ({priority}) スレッドは、他のプログラム[ (最も長いのは {name})] が CPU を使っている間、CPU を得られませんでした。その後ろで実行キューに最大 {wait} ありました[。影響があったのは {wall} の間です]。";
+    CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period[, within {wall}].",
+        "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_RAN_ALWAYS = "cause-ran-always",
         "{who} ran {place} for {served} of {elapsed}: whatever needs it waits for that, though other CPUs may be idle.",
         "{who} は {elapsed} のうち {served} の間、{place} を実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
@@ -96,34 +96,36 @@ sentence_table! {
     CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "There are {count} such threads, one after another, each of which lives for {each} on average.",
         "このようなスレッドは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
     CAUSE_ASKED_ADDRESS = "cause-asked-address", "Nearly all that it asked was at {endpoint}.", "問い合わせのほとんどは {endpoint} に対するものでした。";
+    CAUSE_ALSO_OF_LOCK = "cause-also-of-lock", "More waits for {label} are because {parts}.",
+        "{label} への待機には、ほかにも原因があります: {parts}。";
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
-    END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}: its end waited for that.",
-        "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。プログラムの終了はこれを待っていました。";
-    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
-        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。";
+    END_RAN = "end-ran", "{who} ran {place} for {part} of the {elapsed} that the program took.",
+        "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。";
+    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the {elapsed} that the program took.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。";
     END_TIMED_OUT = "end-timed-out",
-        "{who} waited for {label} until its time-out in {place} for {part} of the program's {elapsed}: its end waited for that.",
-        "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。";
+        "{who} waited for {label} until its time-out in {place} for {part} of the {elapsed} that the program took.",
+        "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。";
     END_LOOP_TIMER = "end-loop-timer",
-        "{who} waited in its event loop for a timer of its own in {place} for {part} of the program's {elapsed}: its end waited for that.",
-        "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。プログラムの終了はこれを待っていました。";
+        "{who} waited in its event loop for a timer of its own in {place} for {part} of the {elapsed} that the program took.",
+        "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。";
     END_AWAITED = "end-awaited",
-        "{who} waited for {label} in {place}, ended by {by}, for {part} of the program's {elapsed}: its end waited for that.",
-        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。プログラムの終了はこれを待っていました。";
-    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
+        "{who} waited for {label} in {place}, ended by {by}, for {part} of the {elapsed} that the program took.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。";
+    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the {elapsed} that the program took.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
     END_IO_QUOTA = "end-io-quota",
-        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the program's {elapsed}.",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the {elapsed} that the program took.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、コントロールグループの I/O クォータに抑えられていました。";
     END_MEMORY_LIMIT = "end-memory-limit",
-        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
+        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the {elapsed} that the program took.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
-    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+    CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served} while clients outside of the recording waited for it.",
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
-    CAUSE_TIMED_OUT_FOR_OUTSIDE = "cause-timed-out-for-outside", "{who} waited in vain for {label} in {place}, for {served} until its time-outs, though others ask it from outside the recording: they waited meanwhile.",
+    CAUSE_TIMED_OUT_FOR_OUTSIDE = "cause-timed-out-for-outside", "{who} waited in vain for {label} in {place}, for {served} until its time-outs, while clients outside of the recording waited for it.",
         "{who} は、記録の外から要求を受けているのに、{place} で {label} をタイムアウトまで {served} の間むなしく待ちました。要求した側はその間待っていました。";
-    CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served}, though others ask it from outside the recording: they waited meanwhile.",
+    CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served} while clients outside of the recording waited for it.",
         "{who} は、記録の外から要求を受けているのに、{place} を {served} の間実行していました。要求した側はその間待っていました。";
     CAUSE_SLEPT_FOR_ASKED = "cause-slept-for-asked", "{who} slept in {place} for {served}, and {asker} waited for it: whoever asks that one from outside the recording waits, too.",
         "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。";
@@ -236,8 +238,17 @@ sentence_table! {
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_RAN_IN_SCRIPT = "advice-ran-in-script", "Make this faster (do less of it, keep what it found, let native code do it), or have several processes do it at once: of one process, {language} runs one thread at a time.",
         "この処理を速くする (減らす、結果を保持する、ネイティブコードに任せる) か、複数のプロセスで同時に行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";
-    ADVICE_RAN_EVERYWHERE = "advice-ran-everywhere", "The CPUs that the program may use are busy: make this faster, do less of it, or give the program more CPUs.",
-        "プログラムが使える CPU はすべて動作中です。この処理を速くする、減らす、または CPU を増やしてください。";
+    ADVICE_RAN_IN_PACKAGE = "advice-ran-in-package",
+        "Most of it is in {function}: call that less often or for more at once, keep what it gives, or have several processes do it: of one process, {language} runs one thread at a time.",
+        "その大部分は {function} の中です。呼び出しを減らすかまとめる、結果を保持する、または複数のプロセスで行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";
+    ADVICE_RAN_IN_KERNEL = "advice-ran-in-kernel",
+        "Most of it is the kernel's work for {call}: make fewer of these calls, each for more at once.",
+        "その大部分は {call} のためのカーネルの処理です。まとめて行い、呼び出しの回数を減らしてください。";
+    ADVICE_PROCESSES_IN_TURN = "advice-processes-in-turn",
+        "Let one process do the work of many of these, or run those at once that need not wait for one another (make -j, xargs -P).",
+        "1 つのプロセスに多くの分をまとめて処理させるか、互いを待つ必要のないものを同時に実行してください。";
+    ADVICE_RAN_EVERYWHERE = "advice-ran-everywhere", "Make this faster, or do less of it: the CPUs that the program may use are busy, so that more threads do not help.",
+        "この処理を速くするか、減らしてください。プログラムが使える CPU はすべて動作中なので、スレッドを増やしても役に立ちません。";
     ADVICE_DEADLOCK = "advice-deadlock", "Take these locks in one order everywhere, or all at once (std::scoped_lock, std::lock, try_lock and go back); call nothing that takes another lock while one is held.",
         "これらのロックをすべての場所で同じ順序で、または一度にすべて取得してください。ロックを保持したまま、別のロックを取得するものを呼び出さないでください。";
     ADVICE_STOPPED = "advice-stopped", "Find out who stops it: job control of a shell, a debugger, a supervisor.", "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。";
@@ -256,6 +267,12 @@ sentence_table! {
         "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
+    ADVICE_POOL_OF_ONE = "advice-pool-of-one",
+        "The only thread of {who} had work for {busy} of its time, and whoever asks waits for it: make {place} faster, have another thread or process do it, or run more of them.",
+        "{who} の唯一のスレッドは時間の {busy} の間処理中で、要求する側はこれを待っています。{place} を速くする、別のスレッドやプロセスに任せる、または数を増やしてください。";
+    ADVICE_TRANSACTION_OPEN = "advice-transaction-open",
+        "Its client keeps a transaction open meanwhile, and others wait for {label}: commit before doing anything else (a call to another service, a pause), and keep transactions short.",
+        "その間クライアントがトランザクションを開いたままで、他が {label} を待っています。他の処理 (別のサービスの呼び出し、停止) の前にコミットし、トランザクションを短くしてください。";
     ADVICE_POOL_OUTSIDE = "advice-pool-outside",
         "{threads} {threads|thread|threads} of {who} {threads|spends|spend} {share} of {threads|its|their} time here, and none is free: whoever asks waits for one. Add workers, or record what they wait for: `dwell collect threading --target-pid PID`.",
         "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。";
@@ -271,7 +288,7 @@ sentence_table! {
     ADVICE_QUEUED_FIBERS = "advice-queued-fibers",
         "It was ready, and the runtime ran others: compute in fewer goroutines at once, or let more run (GOMAXPROCS, or the CPU limit that it follows).",
         "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
-    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: `dwell report explain` has the account of the run queue.",
+    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: the account of the run queue in `dwell report explain` says which.",
         "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
@@ -344,6 +361,8 @@ sentence_table! {
     ADVICE_MEMORY_LIMIT = "advice-memory-limit",
         "The group is full, so that each page that is read throws out another one: raise the limit (memory.max, memory.high, docker's --memory), or use less memory at a time.",
         "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。";
+    ADVICE_UNFINISHED_USUAL = "advice-unfinished-usual", "The recording ended first: such waits ended before, as the larger cause says.",
+        "記録が先に終わりました。同様の待機は、より大きな原因が示すとおり、それまでは終わっていました。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",

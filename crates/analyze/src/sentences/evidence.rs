@@ -11,7 +11,7 @@ sentence_table! {
         "{share} of the CPU time more than {cpus} {cpus|thread was|threads were} ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
         "CPU 時間の {share} で {cpus} 個より多いスレッドが実行可能でした (実行全体の平均は {ready} 個)。実行キューで過ごした時間は {queued} で、実行した時間の {part} です。";
     CPUS_TAKEN = "cpus-taken",
-        "The program's threads were ready for {denied} of CPU time that they did not get, {share} of what they could have run.[ In the recording other programs had their CPUs: {names}.]",
+        "The program's threads did not get {denied} of CPU time for which they were ready, {share} of what they could have run.[ Others used: {names}.]",
         "プログラムのスレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした (実行できたはずの時間の {share})。[記録中に CPU を使っていた他のプログラム: {names}。]";
     CPU_QUOTA = "cpu-quota",
         "Its control group may use {runtime} of CPU time in {period}: it had used that up in {throttled} of {periods} periods. Threads were ready for {denied} of CPU time that they did not get.",

@@ -281,7 +281,7 @@ fn script() -> Result<()> {
     let recording = attached(Command::new("sh").args(["-c", "while :; do sleep 0.3; done"]))?;
     expect_first(&recording, "slept", 1.0, &["sh waited for it"])?;
     let told = recording.report(&["explain"])?.to_string();
-    ensure!(!told.contains("outside the recording"), "nobody asks it: {told}");
+    ensure!(!told.contains("outside of the recording"), "nobody asks it: {told}");
     Ok(())
 }
 
@@ -305,7 +305,7 @@ asyncio.run(main())
 fn blocked_loop() -> Result<()> {
     let slow_clients = CLIENTS.replace("connection.recv(1)", "connection.recv(1); time.sleep(0.01)");
     let recording = beside(&[("clients.py", &slow_clients), ("server.py", BLOCKED)], &["clients.py"])?;
-    expect_first(&recording, "running", 0.6, &["sum_up", "outside the recording"])
+    expect_first(&recording, "running", 0.6, &["sum_up", "outside of the recording"])
 }
 
 /// A file system in user space with one file, from which each read takes 100 ms (include/uapi/linux/fuse.h).

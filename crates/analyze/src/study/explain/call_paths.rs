@@ -216,7 +216,7 @@ fn apart(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
 fn of_one_function(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
     let mut of_function: Vec<(String, Vec<CauseGroup<'_>>)> = Vec::new();
     for group in groups {
-        let function = function_key(&group.at).to_owned();
+        let function = function_key(&group.at);
         match of_function.iter_mut().find(|(known, _)| *known == function) {
             Some((_, alike)) => alike.push(group),
             None => of_function.push((function, vec![group])),

@@ -138,6 +138,8 @@ use crate::study::critical_path::last_thread;
 
 /// Of the path to the program's end at least one part in so many is a wait for an answer that is told.
 const AWAITED_PART: u64 = 20;
+/// Part of the elapsed time for which threads work for others from which on it is known what these wait for.
+const SERVED_SHARE: f64 = 0.3;
 /// Causes of which it is told what others did meanwhile.
 const LOOKED_BESIDE: usize = 3;
 
@@ -439,14 +441,24 @@ impl Explanation<'_, '_> {
         self.accept_queues.get(cause)
     }
 
-    /// Whether requests are known to wait for any loop.
+    /// Whether it is known what requests of others wait for: any loop, or what its threads did for them for much of the time.
     pub fn keeps_requests(&self) -> bool {
-        !self.open_requests.is_empty()
+        let served = self.causes.iter().fold(0u64, |sum, root| sum.saturating_add(root.served_ns));
+        !self.open_requests.is_empty() || served as f64 >= SERVED_SHARE * self.elapsed_ns as f64
     }
 
     /// Whether the role is asked from outside the recording, or works for one that is.
     pub fn serves_outside(&self, role: RoleId) -> bool {
         self.serving.contains(&role)
+    }
+
+    /// Whether waits of the same role for the same thing have another cause, which explains more of them: those that go on where the
+    /// recording ends would have ended as well.
+    pub fn ends_elsewhere(&self, root: &RootCause) -> bool {
+        let Some(first) = root.chains.first().and_then(|(chain, _)| chain.first()) else { return false };
+        let larger = self.causes.iter().filter(|other| other.wait_ns > root.wait_ns);
+        let mut ended = larger.filter(|other| other.cause.kind != CauseKind::Unfinished);
+        ended.any(|other| other.chains.iter().any(|(chain, _)| chain.contains(first)))
     }
 
     /// Whether the cause is that a thread ran all the time, and nobody is known to have waited for that.

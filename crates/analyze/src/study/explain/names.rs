@@ -14,7 +14,7 @@ use crate::stacks::collectors::CollectorFunctions;
 use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::object_titles::{
-    article, is_called_lock, is_in_memory, is_of_class, is_select, starts_alike, title,
+    article, is_called_lock, is_in_memory, is_of_class, is_select, is_set, starts_alike, title,
 };
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::requests::answers_request;
@@ -373,11 +373,11 @@ impl<'f, 't> Names<'f, 't> {
         );
         match ((call >= 0).then(|| Syscall::name_of(call)), nameless) {
             (Some(call), true) if by_call => call,
-            (Some(call), false) if by_call && call != name => format!("{call}({name})"),
+            (Some(call), false) if by_call && call != name && !is_set(name) => format!("{call}({name})"),
             (_, true) if title.is_empty() => "something unknown".to_owned(),
             (_, true) => format!("{} {title}", article(title)),
             (_, false) if title.is_empty() || is_called_lock(name) || is_connection_pool(name) => name.to_owned(),
-            (_, false) if is_select(name) => name.to_owned(),
+            (_, false) if is_select(name) || is_set(name) => name.to_owned(),
             (_, false) if kind == ObjectType::PageFault && !starts_alike(name, title) => format!("a page of {name}"),
             (_, false) if starts_alike(name, title) || is_of_class(name, kind) => name.to_owned(),
             (_, false) => format!("{title} {name}"),

@@ -12,14 +12,19 @@ pub fn is_select(name: &str) -> bool {
     name.starts_with("Select in ")
 }
 
+/// Whether it is a set of what a thread waits for at once, whose name tells the call: `poll {TCP …, pipe}`.
+pub fn is_set(name: &str) -> bool {
+    name.ends_with('}') && (name.starts_with("poll {") || name.starts_with("epoll {"))
+}
+
 /// Whether the name begins with the title.
 pub fn starts_alike(name: &str, title: &str) -> bool {
     name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
 }
 
-/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `java.util.concurrent.locks.ReentrantLock`.
+/// Whether the name says what it is, by its class: `java.util.HashMap monitor`, `PriceService monitor`, `java.util.concurrent.locks.ReentrantLock`.
 pub fn is_of_class(name: &str, kind: ObjectType) -> bool {
-    kind == ObjectType::JvmMonitor && name.contains('.')
+    kind == ObjectType::JvmMonitor && (name.contains('.') || name.ends_with(" monitor"))
 }
 
 /// Whether objects of the type lie in the program's memory.

@@ -36,10 +36,10 @@ pub fn function_at(at: &str) -> &str {
 }
 
 /// What tells the function of a place from others: its name; of the body of a Python module, which has none, its file as well.
-pub fn function_key(at: &str) -> &str {
+pub fn function_key(at: &str) -> String {
     match function_at(at) {
-        MODULE_BODY => at.rsplit_once(':').map_or(at, |(file, _)| file),
-        function => function,
+        MODULE_BODY => at.rsplit_once(':').map_or_else(|| at.to_owned(), |(file, _)| format!("{file})")),
+        function => function.to_owned(),
     }
 }
 
@@ -144,7 +144,7 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
             named.0.clone_from(&named.1);
         }
         if named.0 == MODULE_BODY {
-            named.0 = function_key(&named.1).to_owned();
+            named.0 = function_key(&named.1);
         }
         // Code without symbols is its file's, wherever in it.
         if let Some((file, _)) = named.0.split_once("]+0x") {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn bodies_of_modules_are_told_apart_by_their_files() {
-        assert_eq!(function_key("<module> (pandas/__init__.py:46)"), "<module> (pandas/__init__.py");
+        assert_eq!(function_key("<module> (pandas/__init__.py:46)"), "<module> (pandas/__init__.py)");
         assert_ne!(function_key("<module> (app.py:1)"), function_key("<module> (jobs.py:1)"));
         assert_eq!(function_key("<module> (app.py:1)"), function_key("<module> (app.py:7)"));
         assert_eq!(function_key("total (jobs.py:2)"), "total");

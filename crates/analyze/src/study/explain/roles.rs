@@ -187,10 +187,16 @@ fn most_frequent(trace: &Trace, thread: usize, function_of: &dyn Fn(StackId) -> 
 /// What every thread begins with, whatever it does.
 const STARTS: &[&str] = &["libc.so", "libc-", "ld-linux", "ld-musl", "libstdc++", "libpthread"];
 
+/// The function by which the JVM's launcher runs a program's `main` (libjli).
+const JAVA_MAIN: &str = "ThreadJavaMain";
+
 /// The outermost frame that is the thread's own: its function, or where that has no name, its file.
 fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
     let frame = outermost_frame(trace, stacks, stack)?;
     let function = trace.frames.function[frame].as_str();
+    if function == JAVA_MAIN {
+        return Some("main".to_owned());
+    }
     // A thread of Go runs any goroutine: what it begins with tells none from another.
     let tells = !function.starts_with("runtime.") && !function.starts_with('[');
     Some(if tells { short(function) } else { format!("of {}", file_of(trace, frame)) })

@@ -20,7 +20,7 @@ pub const PROGRAMS: &[Program] = &[
         name: "condition_queue",
         planted: "",
         cause: None,
-        may_tell: &["its end waited for that"],
+        may_tell: &["that the program took"],
         quick: false,
         record: queue,
     },

@@ -30,7 +30,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "starved",
         planted: "a program with a low priority, beside three loops on its CPU",
-        cause: Some(Planted::Cause("cpus-taken", "sh ")),
+        cause: Some(Planted::Cause("low-priority", "sh ")),
         may_tell: &[],
         quick: false,
         record: starved,

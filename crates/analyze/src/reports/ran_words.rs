@@ -1,0 +1,70 @@
+//! What to do about what runs: by where most of it is, and by what would let more of it run at once.
+
+use dwell_view::Sentence;
+
+use crate::engine::fold::Fold;
+use crate::engine::sweep::ConcurrencyStats;
+use crate::sentences::say;
+use crate::study::explain::{Explanation, RootCause, function_at, in_turn};
+
+/// Part of the CPUs from which on all of them are busy.
+const ALL_CPUS: f64 = 0.85;
+
+/// Part of what runs from which on one function of a package, or one system call, is most of it.
+const MOSTLY: f64 = 0.5;
+
+/// Languages of which one thread of a process runs at a time, by the endings of their files before a line.
+const ONE_AT_A_TIME: &[(&str, &str)] =
+    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
+
+/// Functions by which Python and Node load modules that a script asks for.
+const LOADERS: &[&str] = &["_find_and_load", "Module._load"];
+/// The function by which Node runs the script that it is given (lib/internal/modules/run_main.js).
+const FIRST_SCRIPT: &str = "executeUserEntryPoint";
+
+/// What functions of JavaScript are called that have no name, such as a whole script.
+const NO_NAME: &str = "(anonymous)";
+
+/// Whether a script's function loads modules there: a loader is among what it calls. Node loads the first script by the same function.
+fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
+    let names: Vec<&str> = fold.stacks.whole_names(root.stack).collect();
+    let own = function_at(&root.at);
+    let called = names.iter().rposition(|name| *name == own).map_or(&names[..], |at| &names[..at]);
+    let loaders = called.iter().filter(|function| LOADERS.contains(function)).count();
+    let of_first_script = names.contains(&FIRST_SCRIPT) && (own == NO_NAME || called.len() == names.len());
+    loaders > usize::from(of_first_script)
+}
+
+/// What to do about what runs.
+pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if loads_modules(fold, root) {
+        return say!(ADVICE_LOADS_MODULES);
+    }
+    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let turns = is_whole.then(|| in_turn(fold.trace, &explanation.names, root.cause.role)).flatten();
+    if turns.is_some_and(|turns| turns.are_processes) {
+        return say!(ADVICE_PROCESSES_IN_TURN);
+    }
+    let in_kernel = root.in_kernel.as_ref().filter(|(_, share)| *share >= MOSTLY);
+    if let Some((call, _)) = in_kernel {
+        return say!(ADVICE_RAN_IN_KERNEL, call = call.as_str());
+    }
+    if all_cpus_are_busy(fold) {
+        return say!(ADVICE_RAN_EVERYWHERE);
+    }
+    let inside = root.inside.as_ref().filter(|(_, share)| *share >= MOSTLY);
+    let language = ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)).map(|(_, language)| *language);
+    match (language, inside) {
+        (Some(language), Some((function, _))) => {
+            say!(ADVICE_RAN_IN_PACKAGE, function = function.as_str(), language = language)
+        }
+        (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
+        (None, _) => say!(ADVICE_RAN),
+    }
+}
+
+/// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.
+pub fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
+    let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
+    ConcurrencyStats::average(&fold.levels.histogram_concurrency) >= ALL_CPUS * cpus
+}
