@@ -69,6 +69,8 @@ pub struct Fold<'t> {
     pub trace: &'t Trace,
     /// What was asked.
     pub query: &'t Query,
+    /// How long threads ran in all, ns, where sampled fibers stand for them: exact, where what looks saw of fibers is an estimate.
+    pub threads_ran_ns: Option<u64>,
     sums: Arc<FoldSums<'t>>,
 }
 
@@ -151,7 +153,7 @@ impl<'t> Fold<'t> {
             by_object,
         };
         sums.count_under_way(trace);
-        Ok(Self { trace, query, sums: Arc::new(sums) })
+        Ok(Self { trace, query, threads_ran_ns: None, sums: Arc::new(sums) })
     }
 
     /// The same sums for another question of the same [`Query::selection`]: grouping, metrics, order and limit are
@@ -160,7 +162,7 @@ impl<'t> Fold<'t> {
     where
         't: 'q,
     {
-        Fold { trace: self.trace, query, sums: self.sums.clone() }
+        Fold { trace: self.trace, query, threads_ran_ns: self.threads_ran_ns, sums: self.sums.clone() }
     }
 
     /// How much of the time is swept.

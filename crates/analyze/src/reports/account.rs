@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use dwell_view::{Row, Value, View};
 
+use crate::engine::fold::Fold;
 use crate::study::explain::{Account, Explanation};
 use crate::tables::columns::{columns, columns_of};
 
@@ -35,13 +36,27 @@ columns! {
 const ROLES: usize = 8;
 
 /// The program's account, then those of the roles that lived longest.
-pub fn account(explanation: &Explanation<'_, '_>) -> View {
+pub fn account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> View {
     let mut roles: Vec<_> = explanation.accounts.iter().filter(|(_, account)| account.threads > 0).collect();
     roles.sort_by_key(|(role, account)| (Reverse(account.life_ns), **role));
-    let whole = row(Value::None, &explanation.whole());
-    let of_role = |(role, account)| row(Value::Text(explanation.names.role(role).to_owned()), account);
+    let seen_ns = explanation.whole().running_ns;
+    let whole = row(Value::None, &whole_account(fold, explanation));
+    let of_role = |(role, account): (_, &Account)| {
+        let mut account = *account;
+        if let Some(ran_ns) = fold.threads_ran_ns.filter(|_| seen_ns > 0) {
+            account.agree_with_running((account.running_ns as f64 * (ran_ns as f64 / seen_ns as f64)) as u64);
+        }
+        row(Value::Text(explanation.names.role(role).to_owned()), &account)
+    };
     let roles = roles.into_iter().take(ROLES).map(|(role, account)| of_role((*role, account)));
     View { columns: columns_of(COLUMNS), rows: std::iter::once(whole).chain(roles).collect(), ..View::default() }
+}
+
+/// What all threads did, or fibers in their place; these ran for as long as their threads.
+pub fn whole_account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Account {
+    let mut whole = explanation.whole();
+    fold.threads_ran_ns.into_iter().for_each(|ran_ns| whole.agree_with_running(ran_ns));
+    whole
 }
 
 fn row(who: Value, account: &Account) -> Row {

@@ -1,15 +1,15 @@
 //! The words of the accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
 
-use dwell_store::Trace;
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
+use crate::reports::account::whole_account;
 use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};
 use crate::reports::open_requests::busiest_servers;
 use crate::reports::same_lock::ToldCause;
 use crate::sentences::{def, say};
-use crate::study::explain::{Account, Explanation};
+use crate::study::explain::Explanation;
 
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
@@ -19,12 +19,16 @@ const STANDING_WAITS: usize = 4;
 const ON_PATH: usize = 3;
 
 /// What all threads did, or fibers in their place.
-fn time_account(trace: &Trace, whole: &Account) -> Prose {
+fn time_account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Prose {
+    let (trace, whole) = (fold.trace, whole_account(fold, explanation));
+    // The account of the run queue that follows knows nothing of fibers whose threads had no CPU.
+    let stalled_ns =
+        fold.threads_ran_ns.map_or(0, |_| whole.run_queue_ns.saturating_sub(explanation.whole().run_queue_ns));
     let def = if trace.fiber_threads > 0 { &def::FIBER_ACCOUNT } else { &def::TIME_ACCOUNT };
     let times = [
         ("life", whole.life_ns),
         ("running", whole.running_ns),
-        ("queue", whole.run_queue_ns),
+        ("queue", whole.run_queue_ns - stalled_ns),
         ("demand", whole.demand_ns),
         ("structure", whole.structure_ns),
         ("own", whole.own_ns),
@@ -33,16 +37,18 @@ fn time_account(trace: &Trace, whole: &Account) -> Prose {
     let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
     let mut words = vec![("threads", whole.threads.into())];
     if trace.fiber_threads > 0 {
-        // What a look does not see is in none of the times: a goroutine runs for a millisecond between two of them. 0 where they were exact.
-        words.push(("looks", Word::Ns(trace.manifest.fiber_interval_ns)));
+        // 0 where they were exact. How long all of them ran their threads tell.
+        let (known, unknown) =
+            if fold.threads_ran_ns.is_some() { ("looks", "looks_alone") } else { ("looks_alone", "looks") };
+        words.extend([(known, Word::Ns(trace.manifest.fiber_interval_ns)), (unknown, Word::Ns(0))]);
+        words.push(("stalled", Word::Ns(stalled_ns)));
     }
     Sentence::new(def, words.into_iter().chain(times).collect()).into()
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time, without what the causes that are told say already.
 pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[ToldCause<'_>]) -> Vec<Prose> {
-    let whole = explanation.whole();
-    let mut notes = vec![time_account(fold.trace, &whole)];
+    let mut notes = vec![time_account(fold, explanation)];
     let queue = &explanation.run_queue;
     let queue_is_told = told.iter().any(|told| matches!(told.row, CauseRow::Queue(_)));
     if !queue_is_told && queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {

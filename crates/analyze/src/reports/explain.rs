@@ -24,7 +24,7 @@ use crate::study::explain::{
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
-use crate::tables::notes::notes;
+use crate::tables::notes::notes_of_explanation;
 
 columns! {
     /// What the report shows.
@@ -96,7 +96,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, &[])).collect();
-    view.notes = notes(fold);
+    view.notes = notes_of_explanation(fold);
     view.notes.extend(accounts(fold, &explanation, &[]));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
@@ -214,7 +214,15 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
     let weights = told[..shown].iter().map(|told| told.row.weight()).collect();
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
-    InSummary { causes: view, weights, ran, account: account(&explanation), busy_shares, least_ns: least, not_held_up }
+    InSummary {
+        causes: view,
+        weights,
+        ran,
+        account: account(fold, &explanation),
+        busy_shares,
+        least_ns: least,
+        not_held_up,
+    }
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

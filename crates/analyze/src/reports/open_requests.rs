@@ -93,20 +93,64 @@ pub fn open_requests(fold: &Fold<'_>) -> View {
     View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
+/// Processes of one name that are asked at one address, such as the workers of a server.
+struct Server<'t> {
+    name: &'t str,
+    endpoint: &'t str,
+    processes: u64,
+    open: f64,
+    requests: u64,
+    each_ns: Option<u64>,
+}
+
+/// The servers, those with the most open requests first.
+fn servers<'t>(fold: &Fold<'t>) -> Vec<Server<'t>> {
+    let mut servers: Vec<Server<'t>> = Vec::new();
+    for it in requests(fold).into_iter().filter(|it| it.is_incoming) {
+        let name = process_name(fold, it.process);
+        let of_process = Server {
+            name,
+            endpoint: it.endpoint,
+            processes: 1,
+            open: it.open,
+            requests: it.requests,
+            each_ns: it.each_ns,
+        };
+        match servers.iter_mut().find(|known| (known.name, known.endpoint) == (name, it.endpoint)) {
+            Some(known) => known.add(&of_process, fold.windows.length_ns()),
+            None => servers.push(of_process),
+        }
+    }
+    servers.sort_by(|one, other| other.open.total_cmp(&one.open));
+    servers
+}
+
+impl Server<'_> {
+    /// Adds another process, in `whole_ns` of time.
+    fn add(&mut self, other: &Self, whole_ns: u64) {
+        self.processes += other.processes;
+        self.open += other.open;
+        self.requests += other.requests;
+        self.each_ns = (self.requests > 0).then(|| (self.open * whole_ns as f64 / self.requests as f64) as u64);
+    }
+}
+
 /// What the summary says of the servers in which most requests wait.
 pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Sentence> {
     let seconds = fold.windows.length_ns() as f64 / 1e9;
-    let servers = requests(fold).into_iter().filter(|it| it.is_incoming && it.requests >= ENOUGH_REQUESTS);
+    let servers = servers(fold).into_iter().filter(|it| it.requests >= ENOUGH_REQUESTS);
     let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=LONG_POLL_NS).contains(ns))?, it)));
-    let is_told = move |(each_ns, it): &(u64, Requests<'_>)| {
+    let is_told = move |(each_ns, it): &(u64, Server<'_>)| {
         explanation.keeps_requests() || *each_ns <= MOST_NS || it.open >= SEVERAL
     };
     let is_unexplained = is_unexplained(explanation);
-    let sentence = move |(each_ns, it): (u64, Requests<'_>)| {
+    let sentence = move |(each_ns, it): (u64, Server<'_>)| {
+        let processes = if it.processes > 1 { it.processes } else { 0 };
         if !explanation.keeps_requests() && each_ns > MOST_NS && is_unexplained {
             return say!(
                 REQUESTS_OPEN,
-                process = process_name(fold, it.process),
+                processes = processes,
+                process = it.name,
                 port = it.endpoint,
                 each = Word::Ns(each_ns),
                 open = Word::Real(it.open, 1),
@@ -115,7 +159,8 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
         say!(
             REQUESTS_TOLD,
             rate = Word::Real(it.requests as f64 / seconds.max(f64::MIN_POSITIVE), 1),
-            process = process_name(fold, it.process),
+            processes = processes,
+            process = it.name,
             port = it.endpoint,
             each = Word::Ns(each_ns),
             open = Word::Real(it.open, 1),
@@ -126,10 +171,9 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
 
 /// Whether requests wait that no thread is seen to keep: then it is not said that nobody was held up.
 pub fn wait_unexplained(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> bool {
-    let is_long = |it: &Requests<'_>| it.each_ns.is_some_and(|ns| (MOST_NS..=LONG_POLL_NS).contains(&ns));
-    let waits =
-        |it: Requests<'_>| it.is_incoming && it.requests >= ENOUGH_REQUESTS && is_long(&it) && it.open >= SEVERAL;
-    is_unexplained(explanation) && !explanation.keeps_requests() && requests(fold).into_iter().any(waits)
+    let is_long = |it: &Server<'_>| it.each_ns.is_some_and(|ns| (MOST_NS..=LONG_POLL_NS).contains(&ns));
+    let waits = |it: Server<'_>| it.requests >= ENOUGH_REQUESTS && is_long(&it) && it.open >= SEVERAL;
+    is_unexplained(explanation) && !explanation.keeps_requests() && servers(fold).into_iter().any(waits)
 }
 
 /// Whether threads wait for others for so little that this keeps no requests.
@@ -190,7 +234,7 @@ fn accept_rows(fold: &Fold<'_>) -> Vec<Row> {
             let waiting = queue.waiting.mean(spans);
             let ages = queue.oldest.iter().filter(|(time, _)| fold.windows.contains(*time)).map(|(_, ns)| *ns);
             let values = vec![
-                Value::Text(process_name(fold, process)),
+                Value::Text(process_name(fold, process).to_owned()),
                 Value::Text("accept".into()),
                 Value::Text(endpoint.to_owned()),
                 Value::Real(waiting),
@@ -216,7 +260,7 @@ fn filtered_processes(fold: &Fold<'_>) -> BTreeSet<ProcessId> {
 
 fn cells(fold: &Fold<'_>, it: &Requests<'_>) -> Vec<Value> {
     vec![
-        Value::Text(process_name(fold, it.process)),
+        Value::Text(process_name(fold, it.process).to_owned()),
         Value::Text(if it.is_incoming { "in" } else { "out" }.into()),
         Value::Text(it.endpoint.to_owned()),
         Value::Real(it.open),
@@ -229,8 +273,8 @@ fn cells(fold: &Fold<'_>, it: &Requests<'_>) -> Vec<Value> {
     ]
 }
 
-fn process_name(fold: &Fold<'_>, process: ProcessId) -> String {
-    process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default()
+fn process_name<'t>(fold: &Fold<'t>, process: ProcessId) -> &'t str {
+    process.get().and_then(|row| fold.trace.processes.name.get(row)).map_or("", String::as_str)
 }
 
 #[cfg(test)]
@@ -275,6 +319,45 @@ mod tests {
         assert_eq!(early, [row("Unix /a", 4.0, 4, Some(4 * CELL)), row("TCP :80", 0.0, 0, None)]);
         let filter = Filter { key: FilterKey::Thread, value: "nobody".into() };
         assert!(told(&Query { filters: vec![filter], ..Query::default() }).is_empty());
+    }
+
+    #[test]
+    fn workers_of_one_server_are_told_as_one() {
+        let mut trace = trace("a: ####################");
+        let mut second = trace.processes.row(0).unwrap();
+        second.pid += 1;
+        trace.processes.push(second);
+        for (process, connections, open) in [(0, 8, 4), (1, 2, 1)] {
+            trace.open_requests.push(OpenRequestRow {
+                time_ns: 0,
+                process: ProcessId::new(process),
+                is_incoming: true,
+                endpoint: "TCP :80".into(),
+                connections,
+                open,
+                requests: 10,
+                answers: 10,
+            });
+        }
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let told: Vec<_> = servers(&fold).iter().map(|it| (it.processes, it.open, it.requests, it.each_ns)).collect();
+        assert_eq!(told, [(2, 5.0, 20, Some(5 * CELL))], "five for 20 ms, twenty came");
+        let server = "10.0 requests a second came to 2 processes of app";
+        assert!(
+            crate::sentences::say!(
+                REQUESTS_TOLD,
+                rate = Word::Real(10.0, 1),
+                processes = 2u64,
+                process = "app",
+                port = "TCP :80",
+                each = Word::Ns(1),
+                open = Word::Real(1.0, 1),
+            )
+            .to_string()
+            .starts_with(server)
+        );
     }
 
     #[test]

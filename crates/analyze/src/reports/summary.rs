@@ -111,7 +111,11 @@ pub fn summary(fold: &Fold<'_>) -> Result<View, QueryError> {
     let mut fields = times(fold);
     fields.extend(concurrency(fold));
     fields.extend(recording(fold));
-    fields.extend(parts(fold)?);
+    let (parts, idle_ns) = parts(fold)?;
+    if let (Some(idle_ns), Some(idle)) = (idle_ns, fields.iter_mut().find(|Field(id, _)| *id == "idle_ns")) {
+        idle.1 = Value::Ns(idle_ns.min(fold.shown().wait_ns()));
+    }
+    fields.extend(parts);
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
     let notes = notes_of_summary(fold);
@@ -185,7 +189,8 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
     ]
 }
 
-fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
+/// The tables of the record, and the time without work in their account, where that is of threads and of all of them.
+fn parts(fold: &Fold<'_>) -> Result<(Vec<Field>, Option<u64>), QueryError> {
     let levels = &fold.levels;
     let (objects, explained) = of_causes(fold, |fold| {
         let explained = explain::in_summary(fold);
@@ -198,7 +203,13 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
     let mut are_told = cause_weights.iter().map(|cause| is_told(cause, &weights));
     causes.rows.retain(|_| are_told.next() == Some(false));
     causes.notes.extend(not_held_up.filter(|_| findings.rows.is_empty()).map(Prose::from));
-    Ok(vec![
+    let of_all_threads = !fold.query.is_filtered() && fold.trace.fibers.fibers.process.is_empty();
+    let idle_ns =
+        account.rows.first().filter(|_| of_all_threads).and_then(|whole| match account.value(whole, "idle_ns") {
+            Some(Value::Ns(idle_ns)) => Some(*idle_ns),
+            _ => None,
+        });
+    let fields = vec![
         Field("explanation", nested(causes)),
         Field("account", nested(account)),
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
@@ -207,7 +218,8 @@ fn parts(fold: &Fold<'_>) -> Result<Vec<Field>, QueryError> {
         Field("top_objects", nested(objects)),
         Field("findings", nested(findings)),
         Field("order", nested(order(&cause_weights, &weights))),
-    ])
+    ];
+    Ok((fields, idle_ns))
 }
 
 fn nested(view: View) -> Value {

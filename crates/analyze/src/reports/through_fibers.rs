@@ -31,7 +31,13 @@ pub fn of_fibers<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T,
 /// `answer` to a question of causes: of fibers where there are any, unless threads are asked for.
 pub fn of_causes<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T, QueryError>) -> Result<T, QueryError> {
     match wanted_view(fold) {
-        Some(view) => answer(&Fold::new(&with_enders(view), fold.query)?),
+        Some(view) => {
+            let view = with_enders(view);
+            let mut of_fibers = Fold::new(&view, fold.query)?;
+            let are_estimated = view.manifest.fiber_interval_ns > 0 && !fold.query.is_filtered();
+            of_fibers.threads_ran_ns = are_estimated.then(|| fold.whole().cpu_ns());
+            answer(&of_fibers)
+        }
         None => answer(fold),
     }
 }

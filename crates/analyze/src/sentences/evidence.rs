@@ -171,6 +171,8 @@ sentence_table! {
         "上限により、あと {rows} 行を省略しました。";
     NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found beside the causes of waits, which `dwell report explain` tells.",
         "待機の原因 (`dwell report explain` が示します) のほかに、Dwell が調べる問題は見つかりませんでした。";
+    SELF_TIMES = "self-times", "Times are of the functions themselves; CPU Time: Total has what they call, too. dwell report top-down and dwell report caller-callee FUNCTION show who calls whom.",
+        "時間は関数自身のものです。「CPU 時間: 合計」は関数が呼び出したものを含みます。呼び出し関係は dwell report top-down と dwell report caller-callee FUNCTION で表示できます。";
     ALIKE_ROWS = "alike-rows", "{rows} rows are of objects called {name}: --group-by alike-objects sums those that are alike.",
         "{rows} 行は {name} という名前のオブジェクトです。--group-by alike-objects で同種のものを合計できます。";
     EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",
@@ -179,8 +181,8 @@ sentence_table! {
         "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
         "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     FIBER_ACCOUNT = "fiber-account",
-        "{threads} goroutines and threads lived {life}[, by looks each {looks},] = running {running}[ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
-        "{threads} 個のゴルーチンとスレッドの時間 {life}[ ({looks} ごとの観測による)] = 実行 {running}[ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
+        "{threads} goroutines and threads lived {life} = running {running}[ + on threads without a CPU {stalled}][ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].[ Goroutines were looked at every {looks}: these times are estimates, but for the running time.][ Goroutines were looked at every {looks_alone}: these times are estimates.]",
+        "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + CPU のないスレッド上 {stalled}][ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。[ゴルーチンは {looks} ごとに観測したため、実行時間以外は推定です。][ゴルーチンは {looks_alone} ごとに観測したため、これらの時間は推定です。]";
     QUEUE_ACCOUNT = "queue-account",
         "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, who had the CPU for {unknown} is not known].",
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";
@@ -218,11 +220,11 @@ sentence_table! {
         "遅いフレーム: 毎秒 {slow} 未満、速いフレーム: 毎秒 {fast} 超 (--frame-rates)。";
     NO_OPEN_REQUESTS = "no-open-requests", "No profiled process was asked, or asked anybody, over TCP, as far as looks at its connections found.",
         "TCP で要求を受けた、または送ったプロセスは、接続を調べた範囲では見つかりませんでした。";
-    REQUESTS_TOLD = "requests-told", "{rate} requests a second came to {process} ({port}), and waited about {each} each: {open} at once on average.",
-        "{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。";
+    REQUESTS_TOLD = "requests-told", "{rate} requests a second came to [{processes} processes of ]{process} ({port}), and waited about {each} each: {open} at once on average.",
+        "[{processes} 個のプロセスの ]{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。";
     REQUESTS_OPEN = "requests-open",
-        "{open} requests to {process} ({port}) waited at once on average, {each} each, and no thread was seen to keep them. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
-        "{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、待たせているスレッドは見つかりませんでした。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
+        "{open} requests to [{processes} processes of ]{process} ({port}) waited at once on average, {each} each, and no thread was seen to keep them. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
+        "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、待たせているスレッドは見つかりませんでした。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
     NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
         "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",

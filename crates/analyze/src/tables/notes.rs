@@ -16,11 +16,24 @@ const REMARKS_IN_SUMMARY: usize = 1;
 
 /// The notes of a view of `fold`, the most important first.
 pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
+    let mut notes = of_recording(fold);
+    notes.extend(idle(fold, fold.shown()).map(Prose::from));
+    notes.extend(limits(fold));
+    notes
+}
+
+/// The notes of an explanation: its account says who was idle, and causes are ranked without that.
+pub fn notes_of_explanation(fold: &Fold<'_>) -> Vec<Prose> {
+    let mut notes = of_recording(fold);
+    notes.extend(limits(fold));
+    notes
+}
+
+/// What was recorded, and which part of it is shown.
+fn of_recording(fold: &Fold<'_>) -> Vec<Prose> {
     let mut notes = warnings_of(fold);
     notes.extend(remarks(fold.trace));
     notes.extend(question(fold));
-    notes.extend(idle(fold, fold.shown()).map(Prose::from));
-    notes.extend(limits(fold));
     notes
 }
 

@@ -52,6 +52,19 @@ impl Account {
         self.running_ns = self.life_ns.saturating_sub(off);
     }
 
+    /// Makes it agree with the time that threads ran, where looks at fibers estimated it. A fiber that was seen to run for longer was on a thread
+    /// without a CPU; what ran between two looks was seen at rest.
+    pub fn agree_with_running(&mut self, ran_ns: u64) {
+        let stalled = self.running_ns.saturating_sub(ran_ns);
+        self.running_ns -= stalled;
+        self.run_queue_ns = self.run_queue_ns.saturating_add(stalled);
+        for part in [&mut self.idle_ns, &mut self.own_ns, &mut self.demand_ns, &mut self.run_queue_ns] {
+            let unseen = ran_ns.saturating_sub(self.running_ns).min(*part);
+            *part -= unseen;
+            self.running_ns += unseen;
+        }
+    }
+
     /// Counts `ns` of the waits on others as idle: nobody had been asked.
     pub fn move_demand_to_idle(&mut self, ns: u64) {
         let ns = ns.min(self.demand_ns);
@@ -69,5 +82,26 @@ impl Account {
         self.structure_ns = self.structure_ns.saturating_add(other.structure_ns);
         self.own_ns = self.own_ns.saturating_add(other.own_ns);
         self.idle_ns = self.idle_ns.saturating_add(other.idle_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_saw_agrees_with_what_threads_ran() {
+        let seen = Account { life_ns: 100, running_ns: 40, run_queue_ns: 10, idle_ns: 50, ..Account::default() };
+        let agreed = |ran_ns| {
+            let mut account = seen;
+            account.agree_with_running(ran_ns);
+            let Account { running_ns, run_queue_ns, idle_ns, .. } = account;
+            assert_eq!(running_ns + run_queue_ns + idle_ns, seen.life_ns);
+            (running_ns, run_queue_ns, idle_ns)
+        };
+        assert_eq!(agreed(28), (28, 22, 50), "some were on threads without a CPU");
+        assert_eq!(agreed(45), (45, 10, 45), "some ran between looks");
+        assert_eq!(agreed(95), (95, 5, 0));
+        assert_eq!(agreed(40), (40, 10, 50));
     }
 }
