@@ -95,7 +95,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let told = cause_rows(fold, &explanation, 0);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
-    view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, &[])).collect();
+    view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, None)).collect();
     view.notes = notes_of_explanation(fold);
     view.notes.extend(accounts(fold, &explanation, &[]));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
@@ -193,7 +193,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let told = by_lock(&explanation, with_reasons(&explanation, cause_rows(fold, &explanation, least)));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
-    view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, &told.also)).collect();
+    view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, Some(&told.also))).collect();
     view.notes = accounts(fold, &explanation, &told[..shown]);
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
@@ -231,23 +231,26 @@ fn shown_in_summary(told: &[ToldCause<'_>]) -> usize {
     own.map(|(at, _)| at + 1).nth(IN_SUMMARY - 1).unwrap_or(told.len())
 }
 
-fn row_of(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &CauseRow<'_>, also: &[&RootCause]) -> Row {
+/// The row of a cause; in the summary with those that it tells as well, and without chains that tell nothing more.
+fn row_of(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &CauseRow<'_>, also: Option<&[&RootCause]>) -> Row {
     match told {
         CauseRow::Wait(root) => row(fold, explanation, root, also),
         CauseRow::Queue(queue) => queue_row(fold, explanation, queue),
     }
 }
 
-fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, also: &[&RootCause]) -> Row {
+fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, also: Option<&[&RootCause]>) -> Row {
     let names = &explanation.names;
-    let more = more_of_lock(explanation, root, also);
+    let more = more_of_lock(explanation, root, also.unwrap_or_default());
     let chains = ordered(explanation, root);
     let advice = advice(fold, explanation, root, &chains);
     let link = |link: &Link| link_text(explanation, link);
     let lines: Vec<String> = chains
         .iter()
-        .filter(|(chain, _)| chains.len() > 1 || !is_the_cause_alone(explanation, root, chain))
-        .filter(|(_, ns)| *ns as f64 >= TELLING_CHAIN * root.wait_ns as f64)
+        .filter(|(chain, ns)| {
+            let is_large = *ns as f64 >= TELLING_CHAIN * root.wait_ns as f64;
+            also.is_none() || (is_large && (chains.len() > 1 || !is_the_cause_alone(explanation, root, chain)))
+        })
         .map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, root.askers(chain))))
         .collect();
     let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };

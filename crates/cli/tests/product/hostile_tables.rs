@@ -57,7 +57,7 @@ const BOMBS: [Bomb; 5] = [
     Bomb { table: "stacks", rows: 2 * GROUP, rows_of_group: 2 * GROUP, text: 0, says: "a row group has 2097152 rows" },
     Bomb { table: "frames", rows: 2_500, rows_of_group: GROUP, text: 64 << 10, says: TOO_LARGE },
     Bomb { table: "losses", rows: 1, rows_of_group: GROUP, text: 200 << 20, says: TOO_LARGE },
-    Bomb { table: "off_cpu", rows: 3 * GROUP, rows_of_group: GROUP, text: 0, says: TOO_LARGE },
+    Bomb { table: "off_cpu", rows: 4 * GROUP, rows_of_group: GROUP, text: 0, says: TOO_LARGE },
 ];
 
 impl Bomb {
