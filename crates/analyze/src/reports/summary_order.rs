@@ -46,6 +46,9 @@ pub fn order(causes: &[CauseWeight], findings: &[FindingWeight]) -> View {
         while let Some((_, finding)) = ranked.pop_if(|(ns, _)| *ns > largest_ns) {
             rows.push(row_of("findings", finding));
         }
+        if let Some(at) = ranked.iter().rposition(|(_, finding)| tells(&findings[*finding], &causes[at])) {
+            rows.push(row_of("findings", ranked.remove(at).1));
+        }
         if !is_told(&causes[at], findings) {
             rows.push(row_of("explanation", told));
             told += 1;
@@ -111,6 +114,8 @@ mod tests {
         assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0");
         let beside = [waits(90), CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(70)];
         assert_eq!(told(&beside, &[finding(80, "write_row (a.c:1)")]), "f0 c0 c1");
+        let before = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(200)];
+        assert_eq!(told(&before, &[finding(80, "write_row (a.c:1)")]), "f0 c0", "it stands where the cause stood");
         assert_eq!(told(&ran, &[finding(20, "write_row (a.c:1)")]), "c0 f0", "that is a small part of it");
         assert_eq!(told(&ran, &[finding(80, "other (a.c:2)")]), "c0 f0");
     }
