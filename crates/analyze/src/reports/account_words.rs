@@ -7,12 +7,14 @@ use crate::reports::account::whole_account;
 use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};
 use crate::reports::open_requests::busiest_servers;
-use crate::reports::same_lock::ToldCause;
+use crate::reports::same_lock::SummaryCause;
 use crate::sentences::{def, say};
 use crate::study::explain::Explanation;
 
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
+/// While nobody knows who had the CPUs for this part of the run queue's time at most, a cause tells enough of it.
+const UNKNOWN_SHARE: f64 = 0.1;
 /// Waits of a program that stands still that are named.
 const STANDING_WAITS: usize = 4;
 /// Parts of the path that are named.
@@ -47,10 +49,11 @@ fn time_account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Prose {
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time, without what the causes that are told say already.
-pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[ToldCause<'_>]) -> Vec<Prose> {
+pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[SummaryCause<'_>]) -> Vec<Prose> {
     let mut notes = vec![time_account(fold, explanation)];
     let queue = &explanation.run_queue;
-    let queue_is_told = told.iter().any(|told| matches!(told.row, CauseRow::Queue(_)));
+    let is_known = queue.unknown_ns as f64 <= UNKNOWN_SHARE * queue.all_ns as f64;
+    let queue_is_told = is_known && told.iter().any(|told| matches!(told.row, CauseRow::Queue(_)));
     if !queue_is_told && queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
         // They may have run longer than anybody waited: of what was because of them each has its part.
         let all_ns: u64 = queue.rivals.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);

@@ -3,6 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
+use crate::reports::queue_causes::OVERSUBSCRIBED_SHARE;
 use crate::reports::{accept_words, outside_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
@@ -33,9 +34,6 @@ const MOST_OF_THE_TIME: f64 = 0.3;
 
 /// Part of the time in which a pool's threads wait from which on they all do.
 const ALL_AT_ONCE: f64 = 0.9;
-
-/// Part of the CPU time during which more threads have work than there are CPUs, from which on these are too many.
-const TOO_MANY_SHARE: f64 = 0.3;
 
 /// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
 const TELLING_PART: f64 = 0.25;
@@ -163,7 +161,7 @@ fn is_of_libuv_pool(fold: &Fold<'_>, root: &RootCause) -> bool {
 
 /// Whether more of the program's threads had work than there are CPUs, for much of the time that they ran.
 fn are_too_many(fold: &Fold<'_>) -> bool {
-    fold.levels.oversubscribed_ns as f64 >= TOO_MANY_SHARE * fold.shown().cpu_ns() as f64
+    fold.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64
 }
 
 /// What to do about a wait that a library makes on purpose.

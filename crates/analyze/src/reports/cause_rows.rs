@@ -7,7 +7,7 @@ use dwell_model::{ObjectId, ObjectType};
 
 use crate::engine::fold::Fold;
 use crate::reports::advice::lock_of_most;
-use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, queue_causes};
+use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
@@ -70,7 +70,10 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
         let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
         let is_for_outside = is_much(root.for_outside_ns());
         // Where the recording ended, a wait goes on that usually ends.
-        let is_usual = least > 0 && root.cause.kind == CauseKind::Unfinished && explanation.ends_elsewhere(root);
+        let is_usual = least > 0
+            && root.cause.kind == CauseKind::Unfinished
+            && explanation.ends_elsewhere(root)
+            && explanation.deadlock(root).is_none();
         (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
@@ -156,6 +159,10 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
                 if (queue.wall_ns as f64) < QUEUED_SHARE * explanation.elapsed_ns as f64 =>
             {
                 0
+            }
+            // If its own threads hardly had the CPUs, others had them also while nobody knows who did.
+            QueueReason::OtherPrograms | QueueReason::LowPriority(_) if is_hardly_own(queue) => {
+                queue.others_ns.saturating_add(queue.unknown_ns)
             }
             QueueReason::OtherPrograms | QueueReason::LowPriority(_) => queue.others_ns,
             _ if queue.own_ns < least_ns => 0,

@@ -16,7 +16,7 @@ use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph
 use crate::reports::chain_links::chain_links;
 use crate::reports::open_requests::wait_unexplained;
 use crate::reports::queue_causes::QueueReason;
-use crate::reports::same_lock::{ToldCause, by_lock};
+use crate::reports::same_lock::{SummaryCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
 use crate::sentences::say;
 use crate::study::explain::{
@@ -226,7 +226,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.
-fn shown_in_summary(told: &[ToldCause<'_>]) -> usize {
+fn shown_in_summary(told: &[SummaryCause<'_>]) -> usize {
     let own = told.iter().enumerate().filter(|(_, told)| told.row.is_of_program());
     own.map(|(at, _)| at + 1).nth(IN_SUMMARY - 1).unwrap_or(told.len())
 }

@@ -104,7 +104,7 @@ const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
 const THROTTLED_PERIODS: f64 = 0.05;
 /// Part of the CPU time during which more threads must be ready than there are CPUs.
-const OVERSUBSCRIBED_SHARE: f64 = 0.3;
+pub const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
@@ -194,7 +194,7 @@ fn low_priority(fold: &Fold<'_>) -> Option<ThreadPriority> {
 }
 
 /// Whether the program's threads were in run queues for other reasons than one another, and for longer than waking up takes.
-fn is_hardly_own(run_queue: &RunQueue) -> bool {
+pub fn is_hardly_own(run_queue: &RunQueue) -> bool {
     let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns);
     run_queue.all_ns > 0 && own_ns as f64 <= HARDLY_OWN * run_queue.all_ns as f64
 }

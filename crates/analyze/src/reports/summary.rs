@@ -84,7 +84,7 @@ columns! {
         "待機の長い同期オブジェクト", "CPU 利用率が低い間に、仕事のあるスレッドが最も長く待ったオブジェクト。同種のものは 1 行にまとめます。";
     plain "findings", "Findings", "What is wrong, and what to do about it.",
         "検出結果", "何が問題で、どうすればよいか。";
-    detail "order", "Order", "Causes and findings as one list, what is to be read first first.",
+    detail "order", "Order", "Causes and findings as one list, in the order in which to read them.",
         "順序", "原因と検出結果を 1 つの一覧とした順序。先に読むべきものから並びます。";
     plain "system", "Whole Machine", "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.",
         "マシン全体", "その間のマシン全体の動作。プロセッサー時間、割り込み、スイッチ、システムコール、通信。";

@@ -188,7 +188,7 @@ fn most_frequent(trace: &Trace, thread: usize, function_of: &dyn Fn(StackId) -> 
 const STARTS: &[&str] = &["libc.so", "libc-", "ld-linux", "ld-musl", "libstdc++", "libpthread"];
 
 /// The function by which the JVM's launcher runs a program's `main` (libjli).
-const JAVA_MAIN: &str = "ThreadJavaMain";
+pub const JAVA_MAIN: &str = "ThreadJavaMain";
 
 /// The outermost frame that is the thread's own: its function, or where that has no name, its file.
 fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {

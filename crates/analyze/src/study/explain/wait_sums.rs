@@ -7,6 +7,7 @@ use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
 use crate::study::explain::account::Account;
+use crate::study::explain::roles::JAVA_MAIN;
 use crate::study::explain::terms::WaitClass;
 use crate::study::explain::wait_parts::Wait;
 
@@ -53,9 +54,6 @@ impl WaitSums {
     }
 }
 
-/// How the name of a join ends that is for the thread of Java's main function: whoever started the virtual machine waits there.
-const JAVA_MAIN: &str = "(ThreadJavaMain)";
-
 /// Whether the thread of a wait had something to do: it waits for others, or sleeps though it could go on. A loop's own time-out is none, nor
 /// is the wait for threads that are there before the recording and after it.
 fn has_work(trace: &Trace, wait: &Wait) -> bool {
@@ -70,5 +68,5 @@ fn has_work(trace: &Trace, wait: &Wait) -> bool {
 
 /// Whether the thread only started the virtual machine, and waits for all of it.
 fn is_launcher(trace: &Trace, key: &EventKey) -> bool {
-    key.object().get().and_then(|object| trace.objects.name.get(object)).is_some_and(|name| name.ends_with(JAVA_MAIN))
+    key.object().get().and_then(|object| trace.objects.name.get(object)).is_some_and(|name| name.contains(JAVA_MAIN))
 }
