@@ -1,6 +1,7 @@
 /*
  * A pool that is too small: 16 request threads hand their work to two pool workers and wait for the
- * answers. Each answer takes 20 ms of a back end; the workers are never without work.
+ * answers. Each answer takes 20 ms of a back end; the workers are never without work, not even when they
+ * begin: nobody is ever seen to give them any.
  */
 #include "sample.h"
 
@@ -83,8 +84,9 @@ int main(void)
 	int numbers[WORKERS];
 
 	end_ns = now_ns() + 3000 * MS;
-	start_all(workers, WORKERS, pool_worker, numbers, sizeof(*numbers), "pool");
 	start_all(requests, REQUESTS, serve, waited, sizeof(*waited), "request");
+	usleep(10000);
+	start_all(workers, WORKERS, pool_worker, numbers, sizeof(*numbers), "pool");
 	join_all(requests, REQUESTS);
 	for (int i = 0; i < REQUESTS; i++)
 		all += waited[i];

@@ -27,6 +27,7 @@ use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::open_requests::KeptLoops;
 use crate::study::explain::paced_waits::paced_keys;
+use crate::study::explain::saturated_pools::pool_answers;
 use crate::study::explain::saturated_threads::waiting_parents;
 use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
@@ -135,12 +136,13 @@ impl<'n, 't> Classes<'n, 't> {
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
-        let of_key = |((key, consumes), is_worker): ((&EventKey, &bool), &bool)| match consumes {
-            true => OfKey::Known(WaitClass::Idle),
-            false => classes.by_key(key, (is_idle(key), *is_worker), &mut place_of),
+        let pool_answers = pool_answers(trace, role_of);
+        let of_key = |(number, key): (usize, &EventKey)| match (consumers[number], is_idle(key)) {
+            (true, _) => OfKey::Known(WaitClass::Idle),
+            (false, false) if pool_answers[number] => OfKey::Known(WaitClass::Demand),
+            (false, is_idle) => classes.by_key(key, (is_idle, workers[number]), &mut place_of),
         };
-        let of_key: Vec<OfKey> = keys.iter().zip(&consumers).zip(&workers).map(of_key).collect();
-        classes.of_key = of_key;
+        classes.of_key = keys.iter().enumerate().map(of_key).collect();
         let known = keys.iter().zip(&classes.of_key);
         let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();

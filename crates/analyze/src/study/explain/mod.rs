@@ -59,6 +59,7 @@ mod requests;
 mod roles;
 mod roots;
 mod run_queue;
+mod saturated_pools;
 mod saturated_threads;
 mod scripts;
 mod sends;
