@@ -103,7 +103,8 @@ impl PollLoops {
         for of in sleeps.iter().take(LOOKED_AT) {
             stop::check();
             let Some(last_row) = of.rows.last().copied() else { continue };
-            if let Some((ender, done_ns)) = ender(trace, of) {
+            let mates = sleeps.iter().filter(|mate| mate.place == of.place).map(|mate| mate.thread).collect();
+            if let Some((ender, done_ns)) = ender(trace, of, &mates) {
                 found.of_row.extend(of.rows.iter().map(|row| (*row, found.loops.len())));
                 found.loops.push(PollLoop { thread: of.thread, span: (of.from, of.last.1), ender, done_ns, last_row });
             }
@@ -182,11 +183,12 @@ fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> V
     found
 }
 
-/// The thread that was busy for most of a loop, of several for longest, and had done within its last sleep; and when.
-fn ender(trace: &Trace, of: &Sleeps) -> Option<(usize, u64)> {
+/// The thread that was busy for most of a loop, of several for longest, and had done within its last sleep; and when. Its mates, who sleep
+/// at the same place, do what it does, and end when it does.
+fn ender(trace: &Trace, of: &Sleeps, mates: &BTreeSet<usize>) -> Option<(usize, u64)> {
     let events = trace.events();
     let helpers: BTreeSet<usize> = of.rows.iter().filter_map(|row| events.off_cpu_key(*row).waker().get()).collect();
-    let others = (0..trace.threads.tid.len()).filter(|thread| *thread != of.thread && !helpers.contains(thread));
+    let others = (0..trace.threads.tid.len()).filter(|thread| !mates.contains(thread) && !helpers.contains(thread));
     let done = others.filter_map(|thread| done(trace, thread, of).map(|(ns, time)| (ns, Reverse(thread), time)));
     let is_long = |(ns, ..): &(u64, Reverse<usize>, u64)| *ns as f64 >= BUSY * of.length_ns() as f64;
     done.filter(is_long).max().map(|(_, Reverse(thread), time)| (thread, time))
@@ -255,6 +257,14 @@ mod tests {
         let a = trace.threads.name.iter().position(|name| name == "a").unwrap();
         let row = trace.events().off_cpu.of(a).next().unwrap();
         loops.ender(row).map(|thread| trace.threads.name[thread].clone())
+    }
+
+    #[test]
+    fn who_sleeps_at_the_same_place_does_not_end_a_loop() {
+        let (sleeps, works) = ("sssss#".repeat(5), "######".repeat(5));
+        let (a, stops) = (format!("a: {sleeps}sssss{}", "#".repeat(15)), "c".repeat(20));
+        assert_eq!(ender_of(&format!("{a}\nb: {works}{stops}")).as_deref(), Some("b"));
+        assert_eq!(ender_of(&format!("{a}\nb: {sleeps}{stops}")), None);
     }
 
     #[test]

@@ -44,8 +44,14 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
         }
     }
     let open = open_spans(trace);
+    let askers = if places.keys().any(|(object, _)| is_datagram(trace, *object)) { &threads } else { &BTreeSet::new() };
+    let wake_ups = wake_ups(trace, askers);
     for thread in threads {
-        count((trace, open.get(&trace.threads.process[thread])), thread, place_of, &mut places);
+        let asked = Asked {
+            open: open.get(&trace.threads.process[thread]),
+            wake_ups: wake_ups.get(&thread).map_or(&[], Vec::as_slice),
+        };
+        count(trace, (thread, asked), place_of, &mut places);
     }
     let is_cut = |(place, counts): (WaitPlace, TimeOuts)| {
         let goes_on = counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64;
@@ -67,11 +73,45 @@ fn open_spans(trace: &Trace) -> BTreeMap<ProcessId, Vec<(u64, u64)>> {
     steps.into_iter().map(|(process, steps)| (process, spans(steps))).collect()
 }
 
-/// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once; `open` is when its process had
-/// requests that waited, where that is known.
+/// When each of the threads ended waits of others, ns, in order.
+fn wake_ups(trace: &Trace, threads: &BTreeSet<usize>) -> BTreeMap<usize, Vec<u64>> {
+    let (events, mut found) = (trace.events(), BTreeMap::<usize, Vec<u64>>::new());
+    if threads.is_empty() {
+        return found;
+    }
+    for thread in 0..trace.threads.tid.len() {
+        events.off_cpu.for_each_wait(events.off_cpu.of(thread), |row, _, key| {
+            let waker = events.key(key).waker().get().filter(|waker| *waker != thread && threads.contains(waker));
+            if let Some(waker) = waker {
+                found.entry(waker).or_default().push(events.off_cpu.woken_ns(row));
+            }
+        });
+    }
+    found.values_mut().for_each(|times| times.sort_unstable());
+    found
+}
+
+/// What is known of when a thread asked.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    /// When its process had requests that waited, where that is known.
+    open: Option<&'a Vec<(u64, u64)>>,
+    /// When it ended waits of others, ns, in order: over a socket for datagrams it asked.
+    wake_ups: &'a [u64],
+}
+
+impl Asked<'_> {
+    /// Whether it asked in a span of time.
+    fn between(&self, (from_ns, to_ns): (u64, u64)) -> bool {
+        let first = self.wake_ups.partition_point(|time| *time < from_ns);
+        self.wake_ups.get(first).is_some_and(|time| *time <= to_ns)
+    }
+}
+
+/// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once.
 fn count(
-    (trace, open): (&Trace, Option<&Vec<(u64, u64)>>),
-    thread: usize,
+    trace: &Trace,
+    (thread, asked): (usize, Asked<'_>),
     place_of: &dyn Fn(&EventKey) -> Option<PlaceId>,
     places: &mut BTreeMap<WaitPlace, TimeOuts>,
 ) {
@@ -90,20 +130,28 @@ fn count(
         let key = events.off_cpu_key(row);
         let before = std::mem::take(&mut cut).filter(|_| is_soon);
         let Some(place) = place_of(&key).map(|place| (key.object(), place)) else { continue };
-        if let Some((before, _)) = before.filter(|(before, _)| *before == place) {
+        let goes_on = |(before, ended_ns): &(WaitPlace, u64)| {
+            *before == place && !(is_datagram(trace, before.0) && asked.between((*ended_ns, start_ns)))
+        };
+        if let Some((before, _)) = before.filter(goes_on) {
             places.entry(before).or_default().goes_on += 1;
         }
         if Outcome::from_code(key.outcome()) == Outcome::TimedOut
             && let Some(counts) = places.get_mut(&place)
         {
             counts.all += 1;
-            if let Some(open) = open.filter(|_| is_of_event_loop(key.syscall())) {
+            if let Some(open) = asked.open.filter(|_| is_of_event_loop(key.syscall())) {
                 counts.loops_ns += rows.wait_ns(row);
                 counts.open_ns += overlap_ns(open, (start_ns, rows.woken_ns(row)));
             }
             cut = Some((place, rows.end_ns(row)));
         }
     }
+}
+
+/// Whether the object is a socket for datagrams, or a set of such.
+fn is_datagram(trace: &Trace, object: ObjectId) -> bool {
+    object.get().and_then(|row| trace.objects.name.get(row)).is_some_and(|name| name.contains("UDP "))
 }
 
 /// Whether the object is a connection, or a set of such.
@@ -113,13 +161,22 @@ fn is_connection(trace: &Trace, object: ObjectId) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dwell_model::ThreadId;
+
     use super::*;
     use crate::test_support::trace_dsl::{CELL, trace};
 
     /// Whether waits for `object` are known to be one that is cut, where the thread runs for `between_ns` between its parts.
     fn cut(object: &str, between_ns: u64) -> bool {
-        let mut trace = trace(&format!("a: {}\nb: {}", "xxxx#".repeat(6), "#".repeat(30)));
-        let rows: Vec<usize> = (0..trace.off_cpu.wait_ns.len()).filter(|row| trace.off_cpu.wait_ns[*row] > 0).collect();
+        cut_beside(object, between_ns, &"#".repeat(30))
+    }
+
+    /// The same beside another thread, whose waits `a` ends.
+    fn cut_beside(object: &str, between_ns: u64, other: &str) -> bool {
+        let mut trace = trace(&format!("a: {}\nb: {other}", "xxxx#".repeat(6)));
+        let rows: Vec<usize> = (0..trace.off_cpu.wait_ns.len())
+            .filter(|row| trace.off_cpu.wait_ns[*row] > 0 && trace.off_cpu.thread[*row] == ThreadId::new(0))
+            .collect();
         for row in rows {
             trace.off_cpu.outcome[row] = Outcome::TimedOut.code();
             trace.off_cpu.wait_ns[row] = trace.off_cpu.wait_ns[row] + CELL - between_ns;
@@ -133,6 +190,9 @@ mod tests {
     fn a_wait_that_goes_on_at_once_is_cut_and_one_that_is_asked_again_is_not() {
         assert!(cut("UDP 127.0.0.1:* -> 127.0.0.1:53", 100_000));
         assert!(!cut("UDP 127.0.0.1:* -> 127.0.0.1:53", 400_000));
+        let (server, idle) = (format!("nnnnn{}", "#nnnn".repeat(5)), "n".repeat(30));
+        assert!(!cut_beside("UDP 127.0.0.1:* -> 127.0.0.1:53", 100_000, &server), "it asks again each time");
+        assert!(cut_beside("UDP 127.0.0.1:* -> 127.0.0.1:53", 100_000, &idle));
         let connection = "poll {TCP 127.0.0.1:* -> 127.0.0.1:5432}";
         assert!(cut(connection, 900_000), "by a script, on a busy machine");
         assert!(!cut(connection, 1_400_000));
