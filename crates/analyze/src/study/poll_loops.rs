@@ -83,6 +83,16 @@ impl Sleeps {
         self.last.1.saturating_sub(self.from)
     }
 
+    /// When whoever ends the loop is done at the soonest: what comes between that and what is looked for takes its time, too.
+    fn done_from_ns(&self) -> u64 {
+        self.last.0.saturating_sub(self.mean_ns() / 2)
+    }
+
+    /// Whether it is at the same place, and goes on to the other one's end.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.place == other.place && self.last.1 >= other.done_from_ns()
+    }
+
     fn is_poll(&self, elapsed_ns: u64) -> bool {
         self.rows.len() >= POLLS && self.mean_ns() <= POLL_NS && self.slept_ns >= elapsed_ns / LOOP_PART
     }
@@ -103,7 +113,7 @@ impl PollLoops {
         for of in sleeps.iter().take(LOOKED_AT) {
             stop::check();
             let Some(last_row) = of.rows.last().copied() else { continue };
-            let mates = sleeps.iter().filter(|mate| mate.place == of.place).map(|mate| mate.thread).collect();
+            let mates = sleeps.iter().filter(|mate| mate.is_beside(of)).map(|mate| mate.thread).collect();
             if let Some((ender, done_ns)) = ender(trace, of, &mates) {
                 found.of_row.extend(of.rows.iter().map(|row| (*row, found.loops.len())));
                 found.loops.push(PollLoop { thread: of.thread, span: (of.from, of.last.1), ender, done_ns, last_row });
@@ -184,7 +194,7 @@ fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> V
 }
 
 /// The thread that was busy for most of a loop, of several for longest, and had done within its last sleep; and when. Its mates, who sleep
-/// at the same place, do what it does, and end when it does.
+/// at the same place to its end, do what it does.
 fn ender(trace: &Trace, of: &Sleeps, mates: &BTreeSet<usize>) -> Option<(usize, u64)> {
     let events = trace.events();
     let helpers: BTreeSet<usize> = of.rows.iter().filter_map(|row| events.off_cpu_key(*row).waker().get()).collect();
@@ -197,9 +207,7 @@ fn ender(trace: &Trace, of: &Sleeps, mates: &BTreeSet<usize>) -> Option<(usize, 
 /// For how long a thread did something within a loop, ns, and when it had done: where it stopped within the loop's last sleep, all but
 /// waits that others ended; or the one wait that ended then, for which another one did something.
 fn done(trace: &Trace, thread: usize, of: &Sleeps) -> Option<(u64, u64)> {
-    let (threads, rows, (looked, ended)) = (&trace.threads, &trace.events().off_cpu, of.last);
-    // What comes between the one and what is looked for takes its time, too.
-    let looked = looked.saturating_sub(of.mean_ns() / 2);
+    let (threads, rows, (looked, ended)) = (&trace.threads, &trace.events().off_cpu, (of.done_from_ns(), of.last.1));
     let within = rows_within(trace, thread, (of.from, ended))?;
     let waits = |range: Range<usize>| range.filter(|row| rows.wait_ns(*row) > 0);
     let is_ended = threads.exited[thread] && (looked..=ended).contains(&threads.end_ns[thread]);
