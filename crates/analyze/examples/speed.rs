@@ -68,6 +68,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             write_bytes: 0,
             policy: 0,
             nice: 0,
+            cpus_allowed: 0,
             exited: false,
             ignored: false,
         });

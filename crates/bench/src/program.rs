@@ -113,6 +113,7 @@ impl Program {
                 write_bytes: 0,
                 policy: 0,
                 nice: 0,
+                cpus_allowed: 0,
                 exited: false,
                 ignored: false,
             });

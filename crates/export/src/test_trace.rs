@@ -129,6 +129,7 @@ fn lives(trace: &mut Trace) {
             write_bytes: 0,
             policy: 0,
             nice: 0,
+            cpus_allowed: 0,
             exited: false,
             ignored: false,
         };

@@ -85,6 +85,7 @@ fn hostile() -> Trace {
             write_bytes: 0,
             policy: 0,
             nice: 0,
+            cpus_allowed: 0,
             exited: true,
             ignored: false,
         });

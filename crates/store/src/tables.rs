@@ -39,6 +39,7 @@ tables! {
         write_bytes: u64, "What these wrote.";
         policy: u8, "How it was scheduled at last, by sched(7): 0 as usual (also where that is not known), 1 SCHED_FIFO, 2 SCHED_RR, 3 SCHED_BATCH, 5 SCHED_IDLE, 6 SCHED_DEADLINE.";
         nice: i32, "Its nice value at last, -20 to 19; 0 also where it is not known.";
+        cpus_allowed: u32, "On how many CPUs it might run at last; 0 on all of the machine's, or where that is not known.";
         exited: bool, "Whether it ended during the collection.";
         ignored: bool, "Whether the program asked that it be left out of analyses (__itt_thread_ignore).";
     }

@@ -44,8 +44,8 @@ records! {
         since_ns: u64,
         /// Whether a JVM is recorded, and it is known where its memory tells what its threads wait for.
         reads_java_locks: u32,
-        /// 0.
-        reserved: u32,
+        /// Of the machine.
+        online_cpus: u32,
     }
     /// Whom the hooks see. Set before loading.
     Scope = scope, 24 {

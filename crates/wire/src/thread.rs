@@ -65,7 +65,7 @@ records! {
     /// What the kernel's accounts say of a thread so far: how it is scheduled, and what it has read and written (`task_struct.ioac`): calls of
     /// read, write and their kin on files, pipes and sockets. Written when a thread that runs already is taken in, when a thread ends, and at
     /// the end of the collection.
-    ThreadAccountRecord = record_thread_account, 56 {
+    ThreadAccountRecord = record_thread_account, 64 {
         /// `tid`: the thread.
         h: RecordHeader,
         /// Calls that read.
@@ -80,6 +80,10 @@ records! {
         policy: u32,
         /// Its nice value, -20 to 19.
         nice: i32,
+        /// On how many CPUs it may run; 0 = on all.
+        cpus_allowed: u32,
+        /// 0.
+        reserved: u32,
     }
     /// A thread is recorded no more: its process runs a program that the user of Dwell may not look at. For the
     /// collector, never in a spool.

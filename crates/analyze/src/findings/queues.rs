@@ -76,7 +76,7 @@ pub fn accept_bottleneck(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         }
     };
     // What is counted is of all the time and of all threads.
-    let whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let whole = fold.query.is_of_all();
     (0..sockets.listening.len()).filter(|socket| whole && is_slow(socket)).map(finding).collect()
 }
 

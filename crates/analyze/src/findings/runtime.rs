@@ -30,14 +30,18 @@ pub const SPINNING: FindingDef = FindingDef {
                       --mca mpi_yield_when_idle 1 で CPU を譲ります。",
 };
 
-/// Part of the CPU time from which it matters.
+/// Part of the CPU time from which it matters …
 const SPIN_SHARE: f64 = 0.1;
+/// … and of the elapsed time: runtimes spin for a moment before each sleep.
+const SPIN_ELAPSED: f64 = 0.02;
 /// Part of the CPU time in which more threads are ready than CPUs, if those that spin keep others from them.
 const CROWDED_SHARE: f64 = 0.3;
 
 pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let spin_ns = evidence.whole.spin_ns();
-    if spin_ns == 0 || (spin_ns as f64) < SPIN_SHARE * evidence.whole.cpu_ns() as f64 {
+    let is_much = spin_ns as f64 >= SPIN_SHARE * evidence.whole.cpu_ns() as f64
+        && spin_ns as f64 >= SPIN_ELAPSED * evidence.elapsed_ns as f64;
+    if spin_ns == 0 || !is_much {
         return Vec::new();
     }
     let shown = Claim::is("summary", evidence.fold.query, "spin_ns", spin_ns);

@@ -15,8 +15,8 @@ use crate::stacks::call_stacks::FunctionId;
 pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
     id: "fine-grained-waits",
     title: "Too fine-grained waits",
-    help: "Threads wait on the object very often and very briefly: less than 1 ms per wait (Wait Rate), so that a large \
-           part of the time goes into blocking and waking.",
+    help: "Threads wait on the object very often and very briefly: less than 1 ms per wait (Wait Rate), and run for less than 70 us \
+           for each, so that a large part of the time goes into blocking and waking.",
     advice: "Exchange more per hand-over: batches instead of items, larger pieces of work; or spin briefly before \
              blocking.",
     japanese_title: "細かすぎる待機",
@@ -32,6 +32,10 @@ const FINE_COUNT: u64 = 500;
 const FINE_PER_SECOND: f64 = 500.0;
 /// Part of the elapsed time spent in them and in the run queue behind them.
 const FINE_SHARE: f64 = 0.1;
+
+/// What a thread does from one of them to the next takes less than this, ns: blocking and waking cost 5 to 20 us of CPU time, and what is
+/// much longer is no longer worth a batch.
+const FINE_WORK_NS: u64 = 70_000;
 
 /// What threads hand work over with. Devices and timers are as slow as they are.
 const HAND_OVER: &[ObjectType] = &[
@@ -50,9 +54,17 @@ const HAND_OVER: &[ObjectType] = &[
 
 pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let cost = |waits: &Waits| waits.weights.wait_ns().saturating_add(total(&waits.weights.runnable));
+    let mut cpu_ns: BTreeMap<usize, u64> = BTreeMap::new();
+    for (_, site, weights) in evidence.fold.selected() {
+        if let Some(thread) = site.key.thread.get() {
+            *cpu_ns.entry(thread).or_default() += weights.cpu_ns();
+        }
+    }
     let is_fine = |waits: &Waits| {
         let count = waits.weights.wait_count;
+        let worked_ns: u64 = waits.by_thread.keys().filter_map(|thread| cpu_ns.get(thread)).sum();
         count >= FINE_COUNT
+            && worked_ns / count < FINE_WORK_NS
             && waits.weights.wait_ns() / count < FINE_NS
             && count as f64 * 1e9 >= FINE_PER_SECOND * evidence.elapsed_ns as f64
             && evidence.share(cost(waits)) >= FINE_SHARE

@@ -77,6 +77,16 @@ impl Query {
         !self.all_filters().all(is_of_time)
     }
 
+    /// Whether it looks at all of the threads and at all of the time.
+    pub fn is_of_all(&self) -> bool {
+        !self.is_filtered() && !self.is_cut()
+    }
+
+    /// Whether waits of all threads are explained, in all of the time.
+    pub fn explains_all(&self) -> bool {
+        self.is_of_all() && self.waiters.is_none()
+    }
+
     /// Whether what it sums is all that there is, counted as without options.
     pub fn is_of_whole(&self) -> bool {
         let usual = Self::default();
@@ -84,7 +94,7 @@ impl Query {
             && self.thresholds == usual.thresholds
             && self.call_stack_mode == usual.call_stack_mode
             && self.inlines == usual.inlines;
-        is_counted_as_usual && !self.is_filtered() && !self.is_cut()
+        is_counted_as_usual && self.is_of_all()
     }
 
     /// Keeps as many of `rows` as the limit lets; how many it left out.

@@ -3,8 +3,8 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::reports::queue_causes::OVERSUBSCRIBED_SHARE;
-use crate::reports::{accept_words, outside_words, ran_words, request_words, vain_words};
+use crate::reports::queue_causes::are_too_many;
+use crate::reports::{accept_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
@@ -76,9 +76,7 @@ pub fn advice(
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
-        (CauseKind::RunQueue, _) if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
-        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING || !are_too_many(fold) => say!(ADVICE_QUEUED_OTHERS),
-        (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
+        (CauseKind::RunQueue, _) => queued(fold, names, root),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
@@ -88,7 +86,7 @@ pub fn advice(
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
         (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
-            of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_LOOP_TIMER))
+            of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(explanation, root))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
@@ -157,11 +155,6 @@ fn is_of_libuv_pool(fold: &Fold<'_>, root: &RootCause) -> bool {
     let frames = &fold.trace.frames;
     let is_worker = |frame: usize| frames.function[frame] == "worker" && frames.file[frame].ends_with("/threadpool.c");
     frame_rows(fold.trace, root.stack).any(is_worker)
-}
-
-/// Whether more of the program's threads had work than there are CPUs, for much of the time that they ran.
-fn are_too_many(fold: &Fold<'_>) -> bool {
-    fold.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64
 }
 
 /// What to do about a wait that a library makes on purpose.
@@ -300,12 +293,22 @@ fn library_lock(kind: CauseKind, label: &str) -> Option<Sentence> {
     }
 }
 
+/// What to do about threads that have no CPU, and hold nothing.
+fn queued(fold: &Fold<'_>, names: &Names<'_, '_>, root: &RootCause) -> Sentence {
+    match root.cause.behind {
+        _ if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
+        NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        _ if are_too_many(fold) => say!(ADVICE_QUEUED),
+        _ => say!(ADVICE_QUEUED_OWN),
+    }
+}
+
 /// What to do about a sleep: the program's own, or one for which others wait.
 fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
     let is_scripts = asker.is_some_and(|link| !explanation.serves_outside(link.role));
     if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {
-        return say!(ADVICE_SLEPT);
+        return pace_words::slept(explanation, root);
     }
     let idle = |account: &Account| account.idle_ns as f64 / account.life_ns.max(1) as f64;
     let are_free =

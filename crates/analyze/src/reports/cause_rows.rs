@@ -12,7 +12,7 @@ use crate::reports::summary_order::CauseWeight;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
-    RunQueue,
+    RunQueue, keeps_schedule,
 };
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
@@ -66,7 +66,9 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
         let least = if is_common { COMMON_FACTOR * least } else { least };
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
         let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
-        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime;
+        // Where all is asked for, a schedule is told, too.
+        let is_on_time = || least > 0 && root.is_of_the_end() && keeps_schedule(fold.trace, &explanation.names, root);
+        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime && !is_on_time();
         let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
         let is_for_outside = is_much(root.for_outside_ns());
         // Where the recording ended, a wait goes on that usually ends.
@@ -88,6 +90,19 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
     told
+}
+
+/// Of threads in the run queue behind others of the program, without a lock: how much what these ran explains, if that is much. A CPU has
+/// one at a time.
+fn behind_work(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+    if lock_of(explanation, root).is_some() {
+        return None;
+    }
+    let is_theirs = |other: &&RootCause| {
+        other.cause.kind == CauseKind::Ran && other.cause.role == root.cause.behind && !other.cause.no_work
+    };
+    let ran_ns = explanation.causes.iter().filter(is_theirs).map(|other| other.wait_ns).max()?;
+    (ran_ns as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(ran_ns)
 }
 
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
@@ -187,6 +202,7 @@ impl CauseRow<'_> {
         // What others did meanwhile comes first where it is a cause of its own.
         let behind = match self {
             CauseRow::Wait(root) if root.cause.kind == CauseKind::AcceptQueue => kept_from_accepting(explanation, root),
+            CauseRow::Wait(root) if root.cause.kind == CauseKind::RunQueue => behind_work(explanation, root),
             CauseRow::Wait(root) => cause_meanwhile(explanation, root)
                 .map(|other| other.wait_ns)
                 .or_else(|| beside_the_end(explanation, root, delays)),
@@ -349,15 +365,15 @@ fn by_lock(explanation: &Explanation<'_, '_>, rows: &[CauseRow<'_>]) -> HashMap<
     of_locks
 }
 
-/// Of a lock's holder that waits for a CPU on a busy machine, and does a lot besides: how much waits because of the largest part of that,
-/// ns. What it does tells more: without it nobody would wait.
+/// Of a lock's holder that waits for a CPU on a busy machine, or for its like, and does a lot besides: how much waits because of the largest
+/// part of that, ns. What it does tells more: without it nobody would wait.
 fn beside_its_work(
     explanation: &Explanation<'_, '_>,
     root: &RootCause,
     of_locks: &HashMap<LabelId, LockWaits>,
 ) -> Option<u64> {
-    let is_for_others = root.cause.kind == CauseKind::RunQueue && root.cause.behind == NOTHING;
-    if !is_for_others || is_starved_holder(explanation, root) {
+    let is_by_crowd = [NOTHING, root.cause.role].contains(&root.cause.behind);
+    if root.cause.kind != CauseKind::RunQueue || !is_by_crowd || is_starved_holder(explanation, root) {
         return None;
     }
     let of_lock = of_locks.get(&lock_of(explanation, root)?)?;

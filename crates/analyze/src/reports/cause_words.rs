@@ -245,7 +245,7 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
 /// Whom a goroutine asks that waits for an answer: its runtime does not tell.
 fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
-    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let is_whole = fold.query.is_of_all();
     let waits = is_whole && is_response(names.label(root.cause.label));
     let endpoint = waits.then(|| mostly_asked(fold.trace, names, root.cause.role)).flatten()?;
     Some(say!(CAUSE_ASKED_ADDRESS, endpoint = endpoint))
@@ -277,7 +277,7 @@ fn one_after_another(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
 
 /// How often it slept there, where that was again and again.
 fn repeated(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
-    if root.cause.kind != CauseKind::Slept || fold.query.is_filtered() || fold.query.is_cut() {
+    if root.cause.kind != CauseKind::Slept || !fold.query.is_of_all() {
         return None;
     }
     let sleeps = |key: &EventKey| fold.object_type(key.object()) == ObjectType::Sleep;

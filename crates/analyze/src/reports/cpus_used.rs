@@ -17,8 +17,7 @@ const SPREAD_NS: u64 = 500_000_000;
 /// The CPUs on which all of the program's threads ran, where that was for long enough: else they would have been spread.
 pub fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
     // Which CPU a goroutine ran on is not known; and a part of the threads or of the time tells nothing of all.
-    let is_part = fold.query.is_filtered() || fold.query.is_cut();
-    if is_part || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
+    if !fold.query.is_of_all() || fold.trace.fiber_threads > 0 || fold.shown().cpu_ns() < SPREAD_NS {
         return None;
     }
     let (trace, samples) = (fold.trace, &fold.trace.events().samples);
@@ -40,6 +39,15 @@ pub fn are_taken(trace: &Trace, used: u32) -> bool {
         return false;
     }
     others_ns(trace) as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
+}
+
+/// Whether all threads that run for long are bound to so many CPUs, or to fewer.
+pub fn are_bound(trace: &Trace, used: u32) -> bool {
+    let samples = |thread: usize| trace.events().samples.of(thread).len();
+    let threads = 0..trace.threads.tid.len();
+    let all: usize = threads.clone().map(samples).sum();
+    let mut running = threads.filter(|thread| samples(*thread) as f64 >= STRAY_SHARE * all as f64);
+    running.all(|thread| (1..=used).contains(&trace.threads.cpus_allowed[thread]))
 }
 
 /// How long other programs had CPUs, ns, as far as that was seen.

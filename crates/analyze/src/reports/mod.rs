@@ -26,6 +26,7 @@ mod one_thing;
 mod open_requests;
 mod outlier;
 mod outside_words;
+mod pace_words;
 mod probes;
 mod queue_causes;
 mod ran_words;

@@ -10,7 +10,7 @@ use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
-use crate::reports::cpus_used::{are_taken, cpus_used, others_ns};
+use crate::reports::cpus_used::{are_bound, are_taken, cpus_used, others_ns};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
@@ -104,7 +104,11 @@ const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
 const THROTTLED_PERIODS: f64 = 0.05;
 /// Part of the CPU time during which more threads must be ready than there are CPUs.
-pub const OVERSUBSCRIBED_SHARE: f64 = 0.3;
+const OVERSUBSCRIBED_SHARE: f64 = 0.3;
+/// So many threads for each CPU must be ready on average while any is: whoever starts as many as there are CPUs has more for a moment.
+const CROWD: f64 = 1.5;
+/// Part of the CPUs that a runtime of goroutines uses at most, if these are ready because of its limit: many that share all CPUs are how it works.
+const LIMITED_RUNTIME: f64 = 0.7;
 /// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
@@ -112,7 +116,7 @@ const COLLECTED_SHARE: f64 = 0.5;
 /// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
 const KEPT_SHARE: f64 = 0.5;
 /// Part of the CPUs from which on all of them are in use.
-const ALL_CPUS: f64 = 0.85;
+pub const ALL_CPUS: f64 = 0.85;
 /// Part of the time in run queues that must be of one thread of each process, if there are too many processes and not threads.
 const ONE_THREAD_EACH: f64 = 0.8;
 /// Part of the time in run queues that must be of threads of low priority, if that is why they are there.
@@ -259,11 +263,16 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
     let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
-    let kept_to = cpus_used(fold).filter(|used| *used < cpus && !are_taken(fold.trace, *used));
+    let kept_to =
+        cpus_used(fold).filter(|used| *used < cpus && are_bound(fold.trace, *used) && !are_taken(fold.trace, *used));
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
+    let uses_all = fold.trace.fiber_threads > 0 && busy + others >= LIMITED_RUNTIME;
+    let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
+        && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))
+        && (!uses_all || requests_wait)
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
         && (are_busy || kept_to.is_some() || too_many_run || own_ns as f64 >= CROWDED * cpu_ns as f64);
     if cpu_ns == 0 || !enough {
@@ -296,10 +305,8 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     Some(QueueCause {
         reason: match kept_to {
             Some(_) => QueueReason::Affinity,
-            // Its runtime does not use all CPUs.
-            None if fold.trace.fiber_threads > 0 && busy + others < ALL_CPUS => QueueReason::OwnFibers,
-            None if requests_wait(fold.trace) => QueueReason::OwnRequests,
-            None if fold.trace.fiber_threads > 0 => QueueReason::OwnFibers,
+            None if fold.trace.fiber_threads > 0 && !uses_all => QueueReason::OwnFibers,
+            None if requests_wait => QueueReason::OwnRequests,
             None if are_processes(fold, cpus) => QueueReason::OwnProcesses,
             None => QueueReason::OwnThreads,
         },
@@ -307,6 +314,18 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
         evidence: text.into(),
         stack: busiest(fold, running),
     })
+}
+
+/// Whether more threads of the program are ready than there are CPUs, for much of the time that they run, and by far.
+pub fn are_too_many(fold: &Fold<'_>) -> bool {
+    let is_much = fold.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64;
+    is_much && is_crowd(&fold.levels.histogram_concurrency, fold.trace.manifest.cpus.usable.max(1))
+}
+
+/// Whether far more threads than CPUs are ready on average while any is, by the histogram over numbers of threads.
+fn is_crowd(histogram: &[u64], cpus: u32) -> bool {
+    let any_ns: u64 = histogram.iter().skip(1).sum();
+    thread_time(histogram, u64::MAX) as f64 >= CROWD * f64::from(cpus) * any_ns as f64
 }
 
 /// Whether several requests at once wait for a process, on average while any does.

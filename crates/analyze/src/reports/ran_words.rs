@@ -4,11 +4,10 @@ use dwell_view::Sentence;
 
 use crate::engine::fold::Fold;
 use crate::engine::sweep::ConcurrencyStats;
+use crate::reports::queue_causes::ALL_CPUS;
 use crate::sentences::say;
+use crate::stacks::system_calls::PAGE_FAULTS;
 use crate::study::explain::{Explanation, RootCause, function_at, in_turn};
-
-/// Part of the CPUs from which on all of them are busy.
-const ALL_CPUS: f64 = 0.85;
 
 /// Part of what runs from which on one function of a package, or one system call, is most of it.
 const MOSTLY: f64 = 0.5;
@@ -40,13 +39,16 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
     if loads_modules(fold, root) {
         return say!(ADVICE_LOADS_MODULES);
     }
-    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let is_whole = fold.query.is_of_all();
     let turns = is_whole.then(|| in_turn(fold.trace, &explanation.names, root.cause.role)).flatten();
     if turns.is_some_and(|turns| turns.are_processes) {
         return say!(ADVICE_PROCESSES_IN_TURN);
     }
     let in_kernel = root.in_kernel.as_ref().filter(|(_, share)| *share >= MOSTLY);
     if let Some((call, _)) = in_kernel {
+        if call == PAGE_FAULTS {
+            return say!(ADVICE_RAN_IN_FAULTS);
+        }
         return say!(ADVICE_RAN_IN_KERNEL, call = call.as_str());
     }
     if all_cpus_are_busy(fold) {

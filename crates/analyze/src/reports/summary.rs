@@ -108,13 +108,10 @@ struct Field(&'static str, Value);
 
 /// The record. Elapsed and paused time are the range's when the query has one.
 pub fn summary(fold: &Fold<'_>) -> Result<View, QueryError> {
-    let mut fields = times(fold);
+    let (parts, idle_ns) = parts(fold)?;
+    let mut fields = times(fold, idle_ns);
     fields.extend(concurrency(fold));
     fields.extend(recording(fold));
-    let (parts, idle_ns) = parts(fold)?;
-    if let (Some(idle_ns), Some(idle)) = (idle_ns, fields.iter_mut().find(|Field(id, _)| *id == "idle_ns")) {
-        idle.1 = Value::Ns(idle_ns.min(fold.shown().wait_ns()));
-    }
     fields.extend(parts);
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
@@ -128,8 +125,10 @@ fn named(Field(id, value): Field) -> Option<(Column, Value)> {
     Some((def.column.clone(), value))
 }
 
-fn times(fold: &Fold<'_>) -> Vec<Field> {
+/// Times of all threads; `account_idle_ns` is idle by the account, which is finer, where that is of all of them.
+fn times(fold: &Fold<'_>, account_idle_ns: Option<u64>) -> Vec<Field> {
     let weights = fold.shown();
+    let idle_ns = account_idle_ns.map_or(total(&weights.idle), |ns| ns.min(weights.wait_ns()));
     let elapsed = Windows::elapsed_ns(fold.trace, fold.query);
     let paused = elapsed.saturating_sub(fold.windows.length_ns());
     vec![
@@ -141,7 +140,7 @@ fn times(fold: &Fold<'_>) -> Vec<Field> {
         Field("overhead_ns", Value::Ns(weights.overhead_ns())),
         Field("wait_ns", Value::Ns(weights.wait_ns())),
         Field("wait_count", Value::Count(weights.wait_count)),
-        Field("idle_ns", Value::Ns(total(&weights.idle))),
+        Field("idle_ns", Value::Ns(idle_ns)),
         Field("preemption_ns", Value::Ns(total(&weights.runnable))),
         Field("preemption_count", Value::Count(weights.preemptions)),
         Field("switches", Value::Count(weights.switches)),
@@ -164,7 +163,7 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
     let threads: std::collections::BTreeSet<_> =
         fold.sites.iter().filter(|site| site.selected).map(|site| site.key.thread).collect();
     // Unfiltered, a thread counts even when it left no trace inside the range.
-    let all = !fold.query.is_filtered() && !fold.query.is_cut();
+    let all = fold.query.is_of_all();
     let threads = if all { fold.trace.threads.tid.len() } else { threads.len() };
     let processes = if all { fold.trace.processes.pid.len() } else { processes.len() };
     vec![

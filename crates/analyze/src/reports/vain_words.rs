@@ -34,6 +34,6 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
 
 /// The sleeps are counted in the whole recording.
 fn of(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<VainSleeps> {
-    let is_whole = !fold.query.is_filtered() && !fold.query.is_cut();
+    let is_whole = fold.query.is_of_all();
     vain_sleeps(fold.trace, &explanation.names, root).filter(|_| is_whole)
 }

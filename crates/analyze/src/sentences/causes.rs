@@ -190,6 +190,8 @@ sentence_table! {
         "試みた時点で {object} で待ち受けるプログラムがありませんでした。待ち受けを早く始めさせるか、準備ができてからこちらを開始してください。試みの間隔を短くしても、準備できたことに早く気付くだけです。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_PACED = "advice-paced", "If the program is meant to go at that pace (a ticker, a limit of the rate), nothing is wrong. Else let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
+        "意図した周期 (定期実行、速度の制限) なら、問題はありません。そうでなければ、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_RETRY = "advice-retry",
         "It waits before it tries again: find out why what it tries fails. Waiting for less only asks more often.",
         "再試行の前に待っています。試みている処理が失敗する理由を調べてください。待機を短くしても、問い合わせが増えるだけです。";
@@ -244,6 +246,9 @@ sentence_table! {
     ADVICE_RAN_IN_KERNEL = "advice-ran-in-kernel",
         "Most of it is the kernel's work for {call}: make fewer of these calls, each for more at once.",
         "その大部分は {call} のためのカーネルの処理です。まとめて行い、呼び出しの回数を減らしてください。";
+    ADVICE_RAN_IN_FAULTS = "advice-ran-in-faults",
+        "Most of it is the kernel's work for page faults, each for a page that is touched for the first time: touch less memory, use again what is there, take larger pages (MADV_HUGEPAGE), or start fewer processes.",
+        "その大部分は、初めて触れたページごとに起きるページフォールトのためのカーネルの処理です。触れるメモリーを減らす、既にあるものを再利用する、大きなページを使う (MADV_HUGEPAGE)、または開始するプロセスを減らしてください。";
     ADVICE_PROCESSES_IN_TURN = "advice-processes-in-turn",
         "Let one process do the work of many of these, or run those at once that need not wait for one another (make -j, xargs -P).",
         "1 つのプロセスに多くの分をまとめて処理させるか、互いを待つ必要のないものを同時に実行してください。";
@@ -285,6 +290,8 @@ sentence_table! {
     ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give it a higher priority (of a pthread mutex PTHREAD_PRIO_INHERIT does that), or the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、保持者の優先度を上げる (ミューテックスでは PTHREAD_PRIO_INHERIT) か、プログラムに CPU を増やしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
         "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
+    ADVICE_QUEUED_OWN = "advice-queued-own", "Other threads of the program had the CPUs, not many more than there are: make what these ran faster, or give the program more CPUs.",
+        "プログラムの他のスレッドが CPU を使っていました。スレッドの数は CPU よりあまり多くありません。それらの処理を速くするか、CPU を増やしてください。";
     ADVICE_QUEUED_FIBERS = "advice-queued-fibers",
         "It was ready, and the runtime ran others: compute in fewer goroutines at once, or let more run (GOMAXPROCS, or the CPU limit that it follows).",
         "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
@@ -295,6 +302,8 @@ sentence_table! {
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime).",
+        "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。";
     ADVICE_REQUESTS_LIMITED = "advice-requests-limited",
         "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
         "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";

@@ -9,13 +9,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use dwell_model::{CallKind, ObjectType, Reason, StackId, Syscall};
+use dwell_model::{CallKind, ObjectType, Outcome, Reason, StackId, Syscall};
 
 use crate::engine::fold::Fold;
 use crate::question::windows::Part;
 use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
+use crate::study::explain::parks_threads;
 
 /// A wait so long is no loop's, wherever it is: alone it proves that the loop stood still.
 pub const LONG_WAIT_NS: u64 = 10_000_000;
@@ -205,7 +206,11 @@ impl<'f, 't> TurnReader<'f, 't> {
                 }
                 open = (reached < part.to).then(|| OpenTurn::new(self.path(key.stack()), reached, turns));
             } else if let Some(turn) = open.as_mut().filter(|_| waits) {
-                if self.idle.is_idle(&self.fold.stacks, key.stack(), kind) {
+                // A supervisor looks after its children at times of its own.
+                let is_until_own_time = parks_threads(kind)
+                    && Outcome::from_code(key.outcome()) == Outcome::TimedOut
+                    && times.wait_ns >= LONG_WAIT_NS;
+                if is_until_own_time || self.idle.is_idle(&self.fold.stacks, key.stack(), kind) {
                     open = None; // it has nothing to do: no turn that anybody waits for
                 } else {
                     self.wait(key.stack(), (times.start_ns, times.wait_ns), turn, turns);

@@ -192,6 +192,7 @@ impl Builder {
             write_bytes: 0,
             policy: 0,
             nice: 0,
+            cpus_allowed: 0,
             exited: to < lines.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0),
             ignored: false,
         });

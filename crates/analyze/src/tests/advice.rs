@@ -42,7 +42,7 @@ fn a_sleep_between_tries_and_one_for_a_rate_are_told() {
     let cases = [
         ("retry_with_backoff", "It waits before it tries again"),
         ("RateLimiter.acquire", "A limit of the rate"),
-        ("nap", "Let it be woken"),
+        ("nap", "If the program is meant to go at that pace"),
     ];
     for (function, expected) in cases {
         let told = advice(&with(&sleeps, &[("use_s", function)], None));

@@ -155,6 +155,15 @@ static __always_inline int nice_of(struct task_struct *task)
 	return task->static_prio - 120;
 }
 
+/* On how many CPUs `task` may run; 0 = on all. A thread that nobody bound may run on more than there are. */
+static __always_inline u32 cpus_allowed(struct task_struct *task)
+{
+	const struct control *control = controls();
+	u32 allowed = task->nr_cpus_allowed;
+
+	return control && allowed < control->online_cpus ? allowed : 0;
+}
+
 /* What the kernel's accounts say of `task`; calls and bytes are 0 where it does not count them. */
 static __always_inline void write_thread_account(struct task_struct *task)
 {
@@ -163,6 +172,7 @@ static __always_inline void write_thread_account(struct task_struct *task)
 	set_header(&record.h, RECORD_THREAD_ACCOUNT, sizeof(record), tid_of(task), bpf_ktime_get_ns());
 	record.policy = task->policy;
 	record.nice = nice_of(task);
+	record.cpus_allowed = cpus_allowed(task);
 	if (bpf_core_field_exists(task->ioac.syscr)) {
 		record.read_calls = task->ioac.syscr;
 		record.read_bytes = task->ioac.rchar;
@@ -172,10 +182,10 @@ static __always_inline void write_thread_account(struct task_struct *task)
 	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 }
 
-/* Whether the accounts say anything: of a thread that has read, written, or is scheduled in another way than usually. */
+/* Whether the accounts say anything: of a thread that has read, written, or is scheduled or bound in another way than usually. */
 static __always_inline bool has_account(struct task_struct *task)
 {
-	if (task->policy || nice_of(task))
+	if (task->policy || nice_of(task) || cpus_allowed(task))
 		return true;
 	return bpf_core_field_exists(task->ioac.syscr) && (task->ioac.syscr || task->ioac.syscw);
 }

@@ -405,6 +405,7 @@ struct task_struct {
 	int static_prio;
 	unsigned int rt_priority;
 	unsigned int policy;
+	int nr_cpus_allowed;
 	struct sched_entity se;
 	unsigned in_iowait : 1;
 	unsigned in_memstall : 1;

@@ -98,7 +98,7 @@ fn control_of(options: &Options) -> Control {
         generation: 0,
         since_ns: monotonic_ns(),
         reads_java_locks: 0,
-        reserved: 0,
+        online_cpus: machine::online().len() as u32,
     }
 }
 

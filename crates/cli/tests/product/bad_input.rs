@@ -184,6 +184,7 @@ pub fn small_trace() -> Trace {
         write_bytes: 0,
         policy: 0,
         nice: 0,
+        cpus_allowed: 0,
         exited: true,
         ignored: false,
     });

@@ -9,8 +9,19 @@ pub struct ThreadAccounts {
     before: Option<IoCounts>,
     /// So far.
     so_far: IoCounts,
-    /// How it is scheduled: policy and nice value, as they were at last.
-    scheduling: (u8, i32),
+    /// How it is scheduled, as it was at last.
+    scheduling: Scheduling,
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Its policy, as sched(7) numbers them.
+    pub policy: u8,
+    /// Its nice value.
+    pub nice: i32,
+    /// On how many CPUs it may run; 0 = on all.
+    pub cpus_allowed: u32,
 }
 
 /// Calls and bytes: read, written.
@@ -31,11 +42,15 @@ impl ThreadAccounts {
         self.so_far =
             IoCounts { calls: [record.read_calls, record.write_calls], bytes: [record.read_bytes, record.write_bytes] };
         self.before.get_or_insert(self.so_far);
-        self.scheduling = (u8::try_from(record.policy).unwrap_or_default(), record.nice);
+        self.scheduling = Scheduling {
+            policy: u8::try_from(record.policy).unwrap_or_default(),
+            nice: record.nice,
+            cpus_allowed: record.cpus_allowed,
+        };
     }
 
-    /// Policy and nice value, as they were at last; those of most threads where nothing is known.
-    pub fn scheduling(&self) -> (u8, i32) {
+    /// How it was scheduled at last; as most threads are where nothing is known.
+    pub fn scheduling(&self) -> Scheduling {
         self.scheduling
     }
 
@@ -60,11 +75,11 @@ mod tests {
     #[test]
     fn how_a_thread_is_scheduled_is_what_it_was_at_last() {
         let mut thread = ThreadAccounts::new(true);
-        assert_eq!(thread.scheduling(), (0, 0));
-        thread.add(&ThreadAccountRecord { policy: 5, nice: 19, ..account(0, 0) });
-        assert_eq!(thread.scheduling(), (5, 19));
+        assert_eq!(thread.scheduling(), Scheduling::default());
+        thread.add(&ThreadAccountRecord { policy: 5, nice: 19, cpus_allowed: 1, ..account(0, 0) });
+        assert_eq!(thread.scheduling(), Scheduling { policy: 5, nice: 19, cpus_allowed: 1 });
         thread.add(&account(0, 0));
-        assert_eq!(thread.scheduling(), (0, 0));
+        assert_eq!(thread.scheduling(), Scheduling::default());
     }
 
     #[test]

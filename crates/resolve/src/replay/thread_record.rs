@@ -3,7 +3,7 @@
 use dwell_model::{ProcessId, ThreadId};
 use dwell_store::tables::ThreadRow;
 
-use super::thread_accounts::ThreadAccounts;
+use super::thread_accounts::{Scheduling, ThreadAccounts};
 use crate::input::texts::{TextId, Texts};
 
 /// One life of a thread id.
@@ -42,7 +42,7 @@ impl ThreadRecord {
     pub fn row(&self, texts: &Texts, end_ns: u64) -> ThreadRow {
         let ((read_calls, read_bytes), (write_calls, write_bytes)) =
             (self.accounts.counted(0), self.accounts.counted(1));
-        let (policy, nice) = self.accounts.scheduling();
+        let Scheduling { policy, nice, cpus_allowed } = self.accounts.scheduling();
         ThreadRow {
             tid: self.tid,
             process: self.process,
@@ -57,6 +57,7 @@ impl ThreadRecord {
             write_bytes,
             policy,
             nice,
+            cpus_allowed,
             exited: self.exited,
             ignored: self.ignored,
         }

@@ -73,6 +73,7 @@ impl Trace {
                 write_bytes: 0,
                 policy: 0,
                 nice: 0,
+                cpus_allowed: 0,
                 exited: fibers.exited[row],
                 ignored: false,
             });

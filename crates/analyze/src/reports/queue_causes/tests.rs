@@ -26,6 +26,10 @@ fn four_threads_on_two_cpus() {
     let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
     assert_eq!(reasons(&repeated(&lines, 10)), [QueueReason::OwnThreads]);
     assert_eq!(reasons(&repeated(&[("a", "########"), ("b", "#######-")], 10)), []);
+    let beside_a_feeder = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")].map(|it| it.1);
+    let [a, b, c, _] = beside_a_feeder;
+    let lines = [("a", a), ("b", b), ("c", c), ("d", "cccc-###")];
+    assert_eq!(reasons(&repeated(&lines[1..], 10)), [], "one more than CPUs for a while");
 }
 
 #[test]
@@ -42,13 +46,16 @@ fn processes_that_are_too_many_are_no_threads() {
 
 #[test]
 fn cpus_that_others_had_are_no_affinity() {
-    let reasons = |others: u64| {
+    let reasons = |others: u64, allowed: u32| {
         let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 100);
         trace.manifest.taken.rivals = vec![Rival { name: "other".into(), ns: others * CELL }];
+        trace.threads.cpus_allowed.fill(allowed);
+        trace.tables_changed();
         reasons(&trace)
     };
-    assert_eq!(reasons(10), [QueueReason::Affinity]);
-    assert_eq!(reasons(180), [QueueReason::OtherPrograms]);
+    assert_eq!(reasons(10, 1), [QueueReason::Affinity]);
+    assert_eq!(reasons(180, 1), [QueueReason::OtherPrograms]);
+    assert_eq!(reasons(10, 0), [], "they happen to be there");
 }
 
 #[test]

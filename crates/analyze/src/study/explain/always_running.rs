@@ -55,7 +55,7 @@ impl Busy {
 /// of a part of the time or of the threads; goroutines share their threads.
 pub fn always_running(fold: &Fold<'_>, is_known: impl Fn(&usize) -> bool) -> Vec<usize> {
     let trace = fold.trace;
-    let is_of_all = !fold.query.is_cut() && !fold.query.is_filtered() && fold.query.waiters.is_none();
+    let is_of_all = fold.query.explains_all();
     if trace.manifest.exit_status.is_some() || !is_of_all || trace.fiber_threads > 0 {
         return Vec::new();
     }

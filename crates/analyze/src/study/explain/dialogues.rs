@@ -347,7 +347,7 @@ impl<'n> Dialogues<'n> {
 }
 
 /// Families of sockets that connect two ends, as sets of descriptors name them.
-const CONNECTIONS: &[&str] = &["TCP ", "UDP ", "Unix /", "Unix @", "connections"];
+const CONNECTIONS: &[&str] = &["TCP ", "UDP ", "Unix /", "Unix @", "Unix pair", "connections"];
 
 /// Whether both ends of connections wait on it: who asks and who answers have one name there, and are no peers.
 fn is_connection(trace: &Trace, object: ObjectId) -> bool {

@@ -61,6 +61,7 @@ mod roots;
 mod run_queue;
 mod saturated_pools;
 mod saturated_threads;
+mod schedules;
 mod scripts;
 mod sends;
 mod sent_before;
@@ -117,11 +118,12 @@ use self::roots::{in_order, ran_longest, root_causes};
 pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
+pub use self::schedules::keeps_schedule;
 pub use self::scripts::runs_scripts;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::{Standstill, standstill};
 pub use self::terms::{
-    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine,
+    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::{Wait, WaitPart};
@@ -256,7 +258,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         busy_shares,
         accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
-        standstill: is_of_all(fold).then(|| standstill(trace, &mut names)).flatten().filter(|_| deadlocks.is_empty()),
+        standstill: standstill(fold, &mut names).filter(|_| deadlocks.is_empty()),
         deadlocks,
         names,
         accounts,
@@ -404,15 +406,10 @@ fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
     Some(selected)
 }
 
-/// Whether all that was recorded is asked for.
-fn is_of_all(fold: &Fold<'_>) -> bool {
-    !fold.query.is_filtered() && !fold.query.is_cut() && fold.query.waiters.is_none()
-}
-
 /// The last thread of the main process and its time, where the program ended by itself and all of its time is asked for.
 fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
     let (trace, threads) = (fold.trace, &fold.trace.threads);
-    if trace.manifest.exit_status.is_none() || !is_of_all(fold) {
+    if trace.manifest.exit_status.is_none() || !fold.query.explains_all() {
         return None;
     }
     let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);

@@ -65,6 +65,27 @@ pub struct RootCause {
 }
 
 impl RootCause {
+    /// A cause at a place, whose other facts are to come.
+    pub fn new(cause: Cause, at: String, stack: StackId) -> Self {
+        Self {
+            cause,
+            at,
+            callers: Vec::new(),
+            pieces: Vec::new(),
+            inside: None,
+            in_kernel: None,
+            wait_ns: 0,
+            wall_ns: 0,
+            path_ns: 0,
+            served_ns: 0,
+            chains: Vec::new(),
+            stack,
+            meanwhile: None,
+            is_awaited: false,
+            ran_mostly: false,
+        }
+    }
+
     /// Whether the program's end waited for it, and nobody else was delayed, or hardly so by a pause.
     pub fn is_of_the_end(&self) -> bool {
         let longer = self.path_ns.max(self.served_ns / LONGER_OUTSIDE * MUCH_LONGER);
@@ -276,23 +297,8 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     let heaviest = causes.iter().max_by_key(|at| (at.ns, Reverse(at.cause)))?.cause as usize;
     callers.sort_by_key(|(_, ns)| Reverse(*ns));
     let cause = found.causes[heaviest];
-    Some(RootCause {
-        cause,
-        at: if cause.place == NOTHING { String::new() } else { at },
-        callers,
-        pieces,
-        inside,
-        in_kernel,
-        wait_ns: 0,
-        wall_ns: 0,
-        path_ns: 0,
-        served_ns: 0,
-        chains: Vec::new(),
-        stack: found.stacks[heaviest],
-        meanwhile: None,
-        is_awaited: false,
-        ran_mostly: false,
-    })
+    let at = if cause.place == NOTHING { String::new() } else { at };
+    Some(RootCause { callers, pieces, inside, in_kernel, ..RootCause::new(cause, at, found.stacks[heaviest]) })
 }
 
 /// The time of each cause: of what waits, or of the path and of what is served where that is longer.

@@ -4,6 +4,7 @@
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
+use crate::engine::fold::Fold;
 use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{Link, parks_threads};
@@ -25,12 +26,12 @@ pub struct Standstill {
 }
 
 /// Whether the recorded program stands still at the end of the recording: each of its threads is in a wait that only another thread of
-/// the program can end, without a time-out.
-pub fn standstill(trace: &Trace, names: &mut Names<'_, '_>) -> Option<Standstill> {
-    let (threads, elapsed) = (&trace.threads, trace.elapsed_ns());
+/// the program can end, without a time-out. Of a part of what was recorded that is not told.
+pub fn standstill(fold: &Fold<'_>, names: &mut Names<'_, '_>) -> Option<Standstill> {
+    let (trace, threads, elapsed) = (fold.trace, &fold.trace.threads, fold.trace.elapsed_ns());
     // Goroutines may be woken by timers that are no threads; a program that ended did not stand still.
     let ended = trace.manifest.exit_status.is_some_and(|status| status <= KILLED);
-    if trace.fiber_threads > 0 || ended {
+    if trace.fiber_threads > 0 || ended || !fold.query.explains_all() {
         return None;
     }
     let there: Vec<usize> = (0..threads.tid.len()).filter(|thread| threads.end_ns[*thread] >= elapsed).collect();
@@ -80,7 +81,7 @@ mod tests {
     fn found(trace: &Trace) -> Option<usize> {
         let query = Query::default();
         let fold = Fold::new(trace, &query).expect("a fold");
-        standstill(trace, &mut Names::new(trace, &fold.stacks)).map(|found| found.waits.len())
+        standstill(&fold, &mut Names::new(trace, &fold.stacks)).map(|found| found.waits.len())
     }
 
     #[test]

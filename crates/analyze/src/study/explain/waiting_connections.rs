@@ -170,23 +170,9 @@ fn root(names: &mut Names<'_, '_>, activity: &AcceptorActivity, served_ns: u64) 
         NOTHING => names.run_place_of(stack).0,
         _ => names.place_of(stack),
     };
-    RootCause {
-        cause: Cause { kind: CauseKind::AcceptQueue, role, label, place, behind: NOTHING, no_work: false },
-        at: names.place(place).map_or(String::new(), |place| place.at.clone()),
-        callers: Vec::new(),
-        inside: None,
-        in_kernel: None,
-        pieces: Vec::new(),
-        wait_ns: 0,
-        wall_ns: 0,
-        path_ns: 0,
-        served_ns,
-        chains: Vec::new(),
-        stack,
-        meanwhile: None,
-        is_awaited: false,
-        ran_mostly: false,
-    }
+    let cause = Cause { kind: CauseKind::AcceptQueue, role, label, place, behind: NOTHING, no_work: false };
+    let at = names.place(place).map_or(String::new(), |place| place.at.clone());
+    RootCause { served_ns, ..RootCause::new(cause, at, stack) }
 }
 
 /// What threads of a role did: ran, where `label` is nothing, or waited for that; and where they did so for longest.

@@ -40,6 +40,7 @@ fn fibers(count: usize) -> Trace {
             write_bytes: 0,
             policy: 0,
             nice: 0,
+            cpus_allowed: 0,
             exited: fiber > 0,
             ignored: false,
         });
