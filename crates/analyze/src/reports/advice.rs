@@ -4,13 +4,13 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::reports::queue_causes::are_too_many;
-use crate::reports::{accept_words, outside_words, pace_words, ran_words, request_words, vain_words};
+use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, sleeps_for_lock,
-    takes_requests, waits_at,
+    RootCause, asked_collections, is_outside_lock, is_response, is_within_machine, kept_at, library_wait,
+    sleeps_for_lock, takes_requests, waits_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -53,8 +53,10 @@ pub fn advice(
     }
     let lock = lock_of_most(names, root, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
-    let lock = lock.filter(|_| kind != Contention::None);
-    let lock = lock.map(|link| names.label(link.label));
+    if let Some(lock) = done_beside_lock(fold, explanation, root, chains) {
+        return say!(ADVICE_BESIDE_LOCK, label = names.label(lock)).into();
+    }
+    let lock = lock.filter(|_| kind != Contention::None).map(|link| names.label(link.label));
     if let Some(advice) = by_names(fold, explanation, root, lock) {
         return advice.into();
     }
@@ -116,12 +118,18 @@ pub fn advice(
     sentence.into()
 }
 
-/// Locks of databases that a session has until its transaction ends, as the recording names them.
-const TRANSACTION_LOCKS: [&str; 3] = ["PostgreSQL lock", "InnoDB lock", "metadata lock"];
-
-/// Whether a database's session has the lock until its transaction ends.
-fn is_of_transactions(label: &str) -> bool {
-    TRANSACTION_LOCKS.iter().any(|lock| label.contains(lock))
+/// The lock that most waits because of a cause are for, though its threads do that without it: it was free, or whoever was woken for it had
+/// no CPU yet.
+pub fn done_beside_lock(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Option<LabelId> {
+    let names = &explanation.names;
+    let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind != CauseKind::RunQueue)?;
+    let is_lock = names.contention(lock.label, lock.place) == Contention::Lock;
+    (is_lock && is_outside_lock((fold.trace, &fold.stacks, names), root, lock.label)).then_some(lock.label)
 }
 
 /// Whether nobody who is known ended the wait: a sleep, a timer.
@@ -137,7 +145,7 @@ fn by_names(
     lock: Option<&str>,
 ) -> Option<Sentence> {
     let advice = vain_words::advice(fold, explanation, root)
-        .or_else(|| lock.and_then(|label| library_lock(root.cause.kind, label)));
+        .or_else(|| lock.and_then(|label| lock_words::library_lock(root.cause.kind, label)));
     let advice = advice.or_else(|| outside_words::held_back(fold, explanation, root));
     let advice = advice.or_else(|| outside_words::backlog_is_full(fold, explanation, root));
     if advice.is_some() || lock.is_some() {
@@ -277,20 +285,6 @@ fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
 fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
     let receives = |call: String| ["read", "recv", "poll", "select"].iter().any(|word| call.contains(word));
     names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
-}
-
-/// What to do about a lock of a library, of which the program sees no more than its calls, or of a database, by what keeps it.
-fn library_lock(kind: CauseKind, label: &str) -> Option<Sentence> {
-    if matches!(kind, CauseKind::Network | CauseKind::Outside) && is_of_transactions(label) {
-        return Some(say!(ADVICE_TRANSACTION_OPEN, label = label));
-    }
-    let (_, name) = label.rsplit_once(' ')?;
-    match name {
-        "main_arena" => Some(say!(ADVICE_HEAP_LOCK)),
-        "tzset_lock" => Some(say!(ADVICE_TIME_ZONE_LOCK)),
-        "_IO_stdfile_0_lock" | "_IO_stdfile_1_lock" | "_IO_stdfile_2_lock" => Some(say!(ADVICE_STREAM_LOCK)),
-        _ => None,
-    }
 }
 
 /// What to do about threads that have no CPU, and hold nothing.

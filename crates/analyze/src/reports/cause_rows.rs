@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use dwell_model::{ObjectId, ObjectType};
 
 use crate::engine::fold::Fold;
-use crate::reports::advice::lock_of_most;
+use crate::reports::advice::{done_beside_lock, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
 use crate::stacks::idle::IdleWaits;
@@ -78,7 +78,13 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
             && explanation.deadlock(root).is_none();
         (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
-    let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
+    // Where all is asked for, what adds up is told, too.
+    let is_beside_lock = |root: &&RootCause| {
+        let chains = if least > 0 && !root.is_of_the_end() { ordered(explanation, root) } else { Vec::new() };
+        done_beside_lock(fold, explanation, root, &chains).is_some()
+    };
+    let told = explanation.causes.iter().filter(is_told);
+    let mut roots: Vec<&RootCause> = told.filter(|root| !is_beside_lock(root)).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     // That a thread ran all the time is told where nobody is known to have waited for anything, but perhaps to be accepted by it.

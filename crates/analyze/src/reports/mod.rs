@@ -20,6 +20,7 @@ mod fibers;
 mod frames;
 mod hotspots;
 mod latency;
+mod lock_words;
 mod losses;
 mod markers;
 mod one_thing;

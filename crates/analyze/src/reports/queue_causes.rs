@@ -140,7 +140,11 @@ const PREEMPTED_SHARE: f64 = 0.7;
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
     let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
     let others = if quota.is_some() { None } else { cpus_taken(fold, run_queue) };
-    quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns)).collect()
+    // A runtime's threads that wait behind other programs run no goroutines meanwhile.
+    let are_denied = others.is_some();
+    let own = oversubscription(fold, run_queue.own_ns);
+    let own = own.filter(|own| !are_denied || own.reason != QueueReason::OwnFibers);
+    quota.into_iter().chain(others).chain(own).collect()
 }
 
 /// Other programs had the CPUs.
@@ -172,7 +176,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
     let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
-    let text = say!(CPUS_TAKEN, denied = Word::Ns(all_ns), share = Word::part(all_ns, wanted_ns), names = names);
+    let text = say!(CPUS_TAKEN, share = Word::part(wanted_ns.saturating_sub(all_ns), wanted_ns), names = names);
     Some(QueueCause {
         reason: priority.map_or(QueueReason::OtherPrograms, QueueReason::LowPriority),
         subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
@@ -298,9 +302,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
         OVERSUBSCRIPTION,
         share = Word::part(too_many_ns, cpu_ns),
         cpus = kept_to.unwrap_or(cpus),
-        ready = Word::Real(ConcurrencyStats::average(&levels.histogram_concurrency), 1),
-        queued = Word::Ns(queued_ns),
-        part = Word::part(queued_ns, cpu_ns),
+        ready = Word::Real(average_while_any(&levels.histogram_concurrency), 1),
     );
     Some(QueueCause {
         reason: match kept_to {
@@ -324,8 +326,13 @@ pub fn are_too_many(fold: &Fold<'_>) -> bool {
 
 /// Whether far more threads than CPUs are ready on average while any is, by the histogram over numbers of threads.
 fn is_crowd(histogram: &[u64], cpus: u32) -> bool {
+    average_while_any(histogram) >= CROWD * f64::from(cpus)
+}
+
+/// The average of a histogram over numbers of threads, while there is any.
+fn average_while_any(histogram: &[u64]) -> f64 {
     let any_ns: u64 = histogram.iter().skip(1).sum();
-    thread_time(histogram, u64::MAX) as f64 >= CROWD * f64::from(cpus) * any_ns as f64
+    thread_time(histogram, u64::MAX) as f64 / any_ns.max(1) as f64
 }
 
 /// Whether several requests at once wait for a process, on average while any does.

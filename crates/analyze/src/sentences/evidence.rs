@@ -8,11 +8,11 @@ sentence_table! {
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
         "そのうち {share} はタスク {task} の中です。";
     OVERSUBSCRIPTION = "oversubscription",
-        "{share} of the CPU time more than {cpus} {cpus|thread was|threads were} ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
-        "CPU 時間の {share} で {cpus} 個より多いスレッドが実行可能でした (実行全体の平均は {ready} 個)。実行キューで過ごした時間は {queued} で、実行した時間の {part} です。";
+        "In {share} of the CPU time that the program took, more than {cpus} {cpus|thread|threads} had work at once: {ready} on average while any had.",
+        "プログラムの CPU 時間の {share} で、{cpus} 個より多いスレッドに同時に仕事がありました (仕事があった間の平均は {ready} 個)。";
     CPUS_TAKEN = "cpus-taken",
-        "The program's threads did not get {denied} of CPU time for which they were ready, {share} of what they could have run.[ Others used: {names}.]",
-        "プログラムのスレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした (実行できたはずの時間の {share})。[記録中に CPU を使っていた他のプログラム: {names}。]";
+        "The program's threads got {share} of the CPU time for which they were ready.[ Others used: {names}.]",
+        "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[記録中に CPU を使っていた他のプログラム: {names}。]";
     CPU_QUOTA = "cpu-quota",
         "Its control group may use {runtime} of CPU time in {period}: it had used that up in {throttled} of {periods} periods. Threads were ready for {denied} of CPU time that they did not get.",
         "コントロールグループが {period} に使える CPU 時間は {runtime} で、{periods} 周期のうち {throttled} 周期で使い切りました。スレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした。";

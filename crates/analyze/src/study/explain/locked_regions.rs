@@ -1,0 +1,79 @@
+//! What is done under a lock, and what beside it. A lock counts as its next holder's since the last one released it: on a busy machine a
+//! thread that is woken needs a while to get a CPU, in which the next holder may still run what needs no lock.
+//!
+//! A region that is locked begins and ends within one call of a function: the innermost one that stacks which release the lock have in common
+//! with stacks that wait for it. What runs outside of that function is not done under the lock.
+
+use std::collections::HashSet;
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::stacks::call_stacks::{CallStacks, FunctionId};
+use crate::study::explain::names::Names;
+use crate::study::explain::roots::RootCause;
+use crate::study::explain::terms::LabelId;
+use crate::study::explain::wait_ends::waker_of;
+
+/// Whether a cause of waits for a lock is something that its threads do outside of the regions that they lock; not where it is not known
+/// which these are.
+pub fn is_outside_lock(
+    (trace, stacks, names): (&Trace, &CallStacks<'_>, &Names<'_, '_>),
+    root: &RootCause,
+    lock: LabelId,
+) -> bool {
+    let events = trace.events();
+    let (mut waiting, mut releasing) = (HashSet::new(), HashSet::new());
+    for key in events.keys.iter().filter(|key| names.has_label(key, lock)) {
+        waiting.insert(key.stack());
+        let is_theirs = |waker: usize| names.role_of(waker) == root.cause.role;
+        if waker_of(key).is_some_and(is_theirs) && key.waker_stack().is_some() {
+            releasing.insert(key.waker_stack());
+        }
+    }
+    let own = |stack: StackId| stacks.whole_chain(stack).filter(|at| stacks.is_own(*at)).map(|at| stacks.function(at));
+    let waiters: HashSet<FunctionId> = waiting.into_iter().flat_map(own).collect();
+    let region_of = |stack: StackId| own(stack).find(|function| waiters.contains(function));
+    let regions: Option<HashSet<FunctionId>> = releasing.into_iter().map(region_of).collect();
+    let Some(regions) = regions.filter(|regions| !regions.is_empty()) else { return false };
+    let mut done = own(root.stack).peekable();
+    done.peek().is_some() && !done.any(|function| regions.contains(&function))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fold::Fold;
+    use crate::question::query::Query;
+    use crate::study::explain::explain;
+    use crate::test_support::trace_dsl::trace;
+
+    /// Whether what `b` does while `a` waits is outside of the lock, which `b` releases where `a` waits for it, or where nobody does.
+    fn outside(releases_where_it_waits: bool) -> Vec<(String, bool)> {
+        let mut trace = trace("a: #mmmmmmmm#\nb: ##111222##");
+        let row = (0..trace.off_cpu.wait_ns.len()).find(|row| trace.off_cpu.wait_ns[*row] > 0).expect("a wait");
+        let (there, elsewhere) = (trace.off_cpu.stack[row], trace.samples.stack[0]);
+        trace.off_cpu.waker_stack[row] = if releases_where_it_waits { there } else { elsewhere };
+        // Of the one function a call that waits for the lock is made.
+        let calls =
+            (0..trace.frames.function.len()).find(|frame| trace.frames.function[*frame] == "f2").expect("a frame");
+        trace.frames.function[calls] = "use_m".into();
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).expect("a fold");
+        let explanation = explain(&fold);
+        let lock =
+            explanation.causes.iter().find_map(|root| Some(root.chains.first()?.0.first()?.label)).expect("a lock");
+        let of = (&trace, &fold.stacks, &explanation.names);
+        let ran = explanation.causes.iter().filter(|root| root.wait_ns > 0);
+        ran.map(|root| (root.function().to_owned(), is_outside_lock(of, root, lock))).collect()
+    }
+
+    #[test]
+    fn what_is_not_within_the_function_that_locks_and_releases_is_outside() {
+        let told = outside(true);
+        assert!(told.contains(&("f1".into(), true)) && told.contains(&("use_m".into(), false)), "{told:?}");
+        let in_main = outside(false);
+        assert!(in_main.iter().all(|(_, outside)| !outside), "{in_main:?}: only main is known to lock");
+    }
+}
