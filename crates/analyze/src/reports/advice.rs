@@ -127,7 +127,7 @@ pub fn done_beside_lock(
     chains: &[&(Vec<Link>, u64)],
 ) -> Option<LabelId> {
     let names = &explanation.names;
-    let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind != CauseKind::RunQueue)?;
+    let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind == CauseKind::Ran)?;
     let is_lock = names.contention(lock.label, lock.place) == Contention::Lock;
     (is_lock && is_outside_lock((fold.trace, &fold.stacks, names), root, lock.label)).then_some(lock.label)
 }

@@ -78,13 +78,7 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
             && explanation.deadlock(root).is_none();
         (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
     };
-    // Where all is asked for, what adds up is told, too.
-    let is_beside_lock = |root: &&RootCause| {
-        let chains = if least > 0 && !root.is_of_the_end() { ordered(explanation, root) } else { Vec::new() };
-        done_beside_lock(fold, explanation, root, &chains).is_some()
-    };
-    let told = explanation.causes.iter().filter(is_told);
-    let mut roots: Vec<&RootCause> = told.filter(|root| !is_beside_lock(root)).collect();
+    let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     // That a thread ran all the time is told where nobody is known to have waited for anything, but perhaps to be accepted by it.
@@ -281,6 +275,21 @@ pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e
     rest.extend(queues.into_iter().map(CauseRow::Queue));
     sort(explanation, &mut rest);
     rest
+}
+
+/// Leaves out what threads do beside a lock that others wait for: in a summary it would look like the lock's fault.
+pub fn without_beside_locks<'e>(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    mut rows: Vec<CauseRow<'e>>,
+) -> Vec<CauseRow<'e>> {
+    rows.retain(|row| match row {
+        CauseRow::Wait(root) if !root.is_of_the_end() => {
+            done_beside_lock(fold, explanation, root, &ordered(explanation, root)).is_none()
+        }
+        _ => true,
+    });
+    rows
 }
 
 /// The largest first; of threads in run queues those that hold a lock, without which nobody would have noticed.

@@ -107,8 +107,9 @@ const THROTTLED_PERIODS: f64 = 0.05;
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// So many threads for each CPU must be ready on average while any is: whoever starts as many as there are CPUs has more for a moment.
 const CROWD: f64 = 1.5;
-/// Part of the CPUs that a runtime of goroutines uses at most, if these are ready because of its limit: many that share all CPUs are how it works.
-const LIMITED_RUNTIME: f64 = 0.7;
+/// Part of the time in which any runs that a runtime has goroutines on all CPUs, at most, if these are ready because of its limit: many that
+/// share all CPUs are how it works.
+const LIMITED_RUNTIME: f64 = 0.05;
 /// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
@@ -140,11 +141,7 @@ const PREEMPTED_SHARE: f64 = 0.7;
 pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
     let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
     let others = if quota.is_some() { None } else { cpus_taken(fold, run_queue) };
-    // A runtime's threads that wait behind other programs run no goroutines meanwhile.
-    let are_denied = others.is_some();
-    let own = oversubscription(fold, run_queue.own_ns);
-    let own = own.filter(|own| !are_denied || own.reason != QueueReason::OwnFibers);
-    quota.into_iter().chain(others).chain(own).collect()
+    quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns)).collect()
 }
 
 /// Other programs had the CPUs.
@@ -272,7 +269,9 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
-    let uses_all = fold.trace.fiber_threads > 0 && busy + others >= LIMITED_RUNTIME;
+    let any_ns = above(&levels.histogram_cpu, 0);
+    let all_ns = above(&levels.histogram_cpu, cpus.saturating_sub(1));
+    let uses_all = fold.trace.fiber_threads > 0 && all_ns as f64 >= LIMITED_RUNTIME * any_ns as f64;
     let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))

@@ -53,6 +53,8 @@ columns! {
         "書き込みバイト数", "それらが書き込んだバイト数。";
     detail "priority", "Priority", "How it was scheduled at last: its nice value, or its policy by sched(7); nice 0, as usual, also where that is not known.",
         "優先度", "最後のスケジューリング: ナイス値、またはポリシー。不明な場合も通常の 0 です。";
+    detail "cpus_allowed", "CPUs Allowed", "On how many CPUs it might run at last (sched_setaffinity, a cpuset); none where that is all of them, or not known.",
+        "使用可能な CPU", "最後に実行できた CPU の数 (スレッドの束縛による)。すべての場合と不明な場合は空です。";
 }
 
 /// One row per thread that the filters let through, the busiest first.
@@ -119,6 +121,9 @@ fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
         counted(threads.write_calls[thread]),
         counted(threads.write_bytes[thread]),
         Value::Text(ThreadPriority::of(threads, thread).to_string()),
+        Some(threads.cpus_allowed[thread])
+            .filter(|cpus| *cpus > 0)
+            .map_or(Value::None, |cpus| Value::Count(u64::from(cpus))),
     ]
 }
 

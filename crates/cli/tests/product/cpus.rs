@@ -76,6 +76,12 @@ fn low_priority() -> Result<()> {
     let threads = recording.rows(&["threads"])?;
     let workers: Vec<&Value> = threads.iter().filter(|row| text(row, "process") == "convoy_fixed").collect();
     ensure!(!workers.is_empty() && workers.iter().all(|row| text(row, "priority") == "nice 6"), "{threads:?}");
+    if std::thread::available_parallelism()?.get() > 1 {
+        ensure!(
+            workers.iter().all(|row| number(row, "cpus_allowed").is_ok_and(|cpus| cpus == 1.0)),
+            "bound to one CPU: {workers:?}"
+        );
+    }
     Ok(())
 }
 

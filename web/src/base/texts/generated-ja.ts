@@ -513,6 +513,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "cpu_total_ns": ["CPU 時間: 合計", "関数自身と、関数が呼び出したものの CPU 時間。行が関数の場合です。"],
   "cpu_utilization": ["有効 CPU 利用率", "有効時間 / (経過時間 × CPU 数)。"],
   "cpus": ["論理 CPU 数", "プログラムが使用できる CPU の数。"],
+  "cpus_allowed": ["使用可能な CPU", "最後に実行できた CPU の数 (スレッドの束縛による)。すべての場合と不明な場合は空です。"],
   "created_at": ["作成場所", "作られた場所。"],
   "delay_ns": ["スケジュール遅延", "起床したスレッドがその後 CPU を待った時間。"],
   "direction": ["方向", "要求を受ける側か、要求する側か、接続が受け付けを待つ場所か。"],

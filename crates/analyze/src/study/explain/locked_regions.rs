@@ -2,7 +2,8 @@
 //! thread that is woken needs a while to get a CPU, in which the next holder may still run what needs no lock.
 //!
 //! A region that is locked begins and ends within one call of a function: the innermost one that stacks which release the lock have in common
-//! with stacks that wait for it. What runs outside of that function is not done under the lock.
+//! with stacks that wait for it. What runs outside of that function is not done under the lock. A transaction keeps its locks
+//! from one call to the next: what its session waits for meanwhile is no matter of this.
 
 use std::collections::HashSet;
 
