@@ -105,6 +105,18 @@ fn behind_work(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u6
     (ran_ns as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(ran_ns)
 }
 
+/// Of timers that an event loop set itself, which only the program's end waited for: how long it paused for something else, if that is much.
+fn behind_pauses(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+    let names = &explanation.names;
+    let is_timer = |root: &RootCause| {
+        root.cause.kind == CauseKind::TimedOut && names.waits_for_own_timers(root.cause.label) && root.is_of_the_end()
+    };
+    let pauses =
+        |other: &&RootCause| other.cause.role == root.cause.role && other.cause.kind.is_pause() && !is_timer(other);
+    let longest_ns = explanation.causes.iter().filter(pauses).map(on_path_alone).max().filter(|_| is_timer(root))?;
+    (longest_ns as f64 >= DELAYS_MEANWHILE * root.path_ns as f64).then_some(longest_ns)
+}
+
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
 fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
     (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
@@ -203,6 +215,7 @@ impl CauseRow<'_> {
         let behind = match self {
             CauseRow::Wait(root) if root.cause.kind == CauseKind::AcceptQueue => kept_from_accepting(explanation, root),
             CauseRow::Wait(root) if root.cause.kind == CauseKind::RunQueue => behind_work(explanation, root),
+            CauseRow::Wait(root) if let Some(ns) = behind_pauses(explanation, root) => Some(ns),
             CauseRow::Wait(root) => cause_meanwhile(explanation, root)
                 .map(|other| other.wait_ns)
                 .or_else(|| beside_the_end(explanation, root, delays)),

@@ -71,9 +71,9 @@ pub fn is_told(cause: &CauseWeight, findings: &[FindingWeight]) -> bool {
     findings.iter().any(|finding| tells(finding, cause))
 }
 
-/// Whether the finding says what it is that ran there, if that is the cause.
+/// Whether the finding says what it is that ran there, if that is the cause. That threads wait often and briefly there does not.
 fn tells(finding: &FindingWeight, cause: &CauseWeight) -> bool {
-    cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
+    !finding.is_of_short_waits && cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
 }
 
 fn row_of(list: &str, row: usize) -> Row {
@@ -112,6 +112,8 @@ mod tests {
     fn what_a_finding_says_of_a_place_is_told_in_place_of_that_it_ran_there() {
         let ran = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }];
         assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0");
+        let short = [FindingWeight { is_of_short_waits: true, ..finding(500, "write_row (a.c:1)") }];
+        assert!(!is_told(&ran[0], &short), "that waits are short is not what ran there");
         let beside = [waits(90), CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(70)];
         assert_eq!(told(&beside, &[finding(80, "write_row (a.c:1)")]), "f0 c0 c1");
         let before = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(200)];
