@@ -9,7 +9,7 @@ use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, is_outside_lock, is_response, is_within_machine, kept_at, library_wait,
+    RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, runs_outside_critical_section,
     sleeps_for_lock, takes_requests, waits_at,
 };
 
@@ -53,8 +53,8 @@ pub fn advice(
     }
     let lock = lock_of_most(names, root, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
-    if let Some(lock) = done_beside_lock(fold, explanation, root, chains) {
-        return say!(ADVICE_BESIDE_LOCK, label = names.label(lock)).into();
+    if let Some(lock) = lock_not_held(fold, explanation, root, chains) {
+        return say!(ADVICE_LOCK_NOT_HELD, label = names.label(lock)).into();
     }
     let lock = lock.filter(|_| kind != Contention::None).map(|link| names.label(link.label));
     if let Some(advice) = by_names(fold, explanation, root, lock) {
@@ -118,9 +118,8 @@ pub fn advice(
     sentence.into()
 }
 
-/// The lock that most waits because of a cause are for, though its threads do that without it: it was free, or whoever was woken for it had
-/// no CPU yet.
-pub fn done_beside_lock(
+/// The lock that others waited for because of a cause, if the threads that ran did not hold it.
+pub fn lock_not_held(
     fold: &Fold<'_>,
     explanation: &Explanation<'_, '_>,
     root: &RootCause,
@@ -129,7 +128,8 @@ pub fn done_beside_lock(
     let names = &explanation.names;
     let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind == CauseKind::Ran)?;
     let is_lock = names.contention(lock.label, lock.place) == Contention::Lock;
-    (is_lock && is_outside_lock((fold.trace, &fold.stacks, names), root, lock.label)).then_some(lock.label)
+    (is_lock && runs_outside_critical_section((fold.trace, &fold.stacks, names), root, lock.label))
+        .then_some(lock.label)
 }
 
 /// Whether nobody who is known ended the wait: a sleep, a timer.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use dwell_model::{ObjectId, ObjectType};
 
 use crate::engine::fold::Fold;
-use crate::reports::advice::{done_beside_lock, lock_of_most};
+use crate::reports::advice::{lock_not_held, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
 use crate::stacks::idle::IdleWaits;
@@ -92,8 +92,8 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     told
 }
 
-/// Of threads in the run queue behind others of the program, without a lock: how much what these ran explains, if that is much. A CPU has
-/// one at a time.
+/// Of threads in the run queue behind others of the program: how much the work of these others explains, if that is much. The run queue
+/// comes behind that work, unless a lock is held meanwhile.
 fn behind_work(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
     if lock_of(explanation, root).is_some() {
         return None;
@@ -105,7 +105,7 @@ fn behind_work(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u6
     (ran_ns as f64 >= WORKS_BESIDE * root.wait_ns as f64).then_some(ran_ns)
 }
 
-/// Of timers that an event loop set itself, which only the program's end waited for: how long it paused for something else, if that is much.
+/// Of an event loop's own timers: how long the loop paused for something else, if that is much. The loop's timers come behind that.
 fn behind_pauses(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
     let names = &explanation.names;
     let is_timer = |root: &RootCause| {
@@ -290,15 +290,15 @@ pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e
     rest
 }
 
-/// Leaves out what threads do beside a lock that others wait for: in a summary it would look like the lock's fault.
-pub fn without_beside_locks<'e>(
+/// Leaves out what ran without the lock that others waited for: in a summary it would look like the lock's fault.
+pub fn without_unlocked_work<'e>(
     fold: &Fold<'_>,
     explanation: &Explanation<'_, '_>,
     mut rows: Vec<CauseRow<'e>>,
 ) -> Vec<CauseRow<'e>> {
     rows.retain(|row| match row {
         CauseRow::Wait(root) if !root.is_of_the_end() => {
-            done_beside_lock(fold, explanation, root, &ordered(explanation, root)).is_none()
+            lock_not_held(fold, explanation, root, &ordered(explanation, root)).is_none()
         }
         _ => true,
     });

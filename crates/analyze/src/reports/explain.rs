@@ -12,7 +12,7 @@ use crate::reports::account::account;
 use crate::reports::account_words::accounts;
 use crate::reports::advice::advice;
 use crate::reports::cause_rows::{
-    CauseRow, QueueRow, cause_rows, delay_ns, lock_of, ordered, with_reasons, without_beside_locks,
+    CauseRow, QueueRow, cause_rows, delay_ns, lock_of, ordered, with_reasons, without_unlocked_work,
 };
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
@@ -193,7 +193,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
     let rows = with_reasons(&explanation, cause_rows(fold, &explanation, least));
-    let told = by_lock(&explanation, without_beside_locks(fold, &explanation, rows));
+    let told = by_lock(&explanation, without_unlocked_work(fold, &explanation, rows));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);
     view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, Some(&told.also))).collect();

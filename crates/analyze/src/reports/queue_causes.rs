@@ -106,10 +106,10 @@ const THROTTLED_PERIODS: f64 = 0.05;
 /// Part of the CPU time during which more threads must be ready than there are CPUs.
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// So many threads for each CPU must be ready on average while any is: whoever starts as many as there are CPUs has more for a moment.
-const CROWD: f64 = 1.5;
+const READY_PER_CPU: f64 = 1.5;
 /// Part of the time in which any runs that a runtime has goroutines on all CPUs, at most, if these are ready because of its limit: many that
 /// share all CPUs are how it works.
-const LIMITED_RUNTIME: f64 = 0.05;
+const HARDLY_ALL_CPUS: f64 = 0.05;
 /// Time in run queues behind the program's own threads as a part of the CPU time from which it matters.
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
@@ -271,7 +271,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
     let any_ns = above(&levels.histogram_cpu, 0);
     let all_ns = above(&levels.histogram_cpu, cpus.saturating_sub(1));
-    let uses_all = fold.trace.fiber_threads > 0 && all_ns as f64 >= LIMITED_RUNTIME * any_ns as f64;
+    let uses_all = fold.trace.fiber_threads > 0 && all_ns as f64 >= HARDLY_ALL_CPUS * any_ns as f64;
     let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))
@@ -325,13 +325,12 @@ pub fn are_too_many(fold: &Fold<'_>) -> bool {
 
 /// Whether far more threads than CPUs are ready on average while any is, by the histogram over numbers of threads.
 fn is_crowd(histogram: &[u64], cpus: u32) -> bool {
-    average_while_any(histogram) >= CROWD * f64::from(cpus)
+    average_while_any(histogram) >= READY_PER_CPU * f64::from(cpus)
 }
 
 /// The average of a histogram over numbers of threads, while there is any.
 fn average_while_any(histogram: &[u64]) -> f64 {
-    let any_ns: u64 = histogram.iter().skip(1).sum();
-    thread_time(histogram, u64::MAX) as f64 / any_ns.max(1) as f64
+    thread_time(histogram, u64::MAX) as f64 / above(histogram, 0).max(1) as f64
 }
 
 /// Whether several requests at once wait for a process, on average while any does.

@@ -287,7 +287,7 @@ sentence_table! {
     ADVICE_FEW_AT_A_TIME = "advice-few-at-a-time",
         "Only {count} of {who} {count|works|work} at a time, while {waiters} wait on average: raise what lets no more in (a limit of connections, a pool, one worker), or make {place} faster.",
         "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。";
-    ADVICE_BESIDE_LOCK = "advice-beside-lock", "This is not done under {label}, which was free meanwhile, or kept for a thread that had no CPU yet: wake fewer threads at once, or give the program more CPUs.",
+    ADVICE_LOCK_NOT_HELD = "advice-lock-not-held", "This is not done under {label}, which was free meanwhile, or kept for a thread that had no CPU yet: wake fewer threads at once, or give the program more CPUs.",
         "これは {label} を保持せずに行われています。その間ロックは空いていたか、起床したスレッドにまだ CPU がありませんでした。同時に起床させるスレッドを減らすか、CPU を増やしてください。";
     ADVICE_QUEUED_HOLDER = "advice-queued-holder", "Who holds {label} has no CPU, and keeps all others: hold it for less, and neither yield nor wait in it; or give it a higher priority (of a pthread mutex PTHREAD_PRIO_INHERIT does that), or the program more CPUs.", "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、保持者の優先度を上げる (ミューテックスでは PTHREAD_PRIO_INHERIT) か、プログラムに CPU を増やしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",

@@ -89,7 +89,7 @@ impl Sleeps {
     }
 
     /// Whether it is at the same place, and goes on to the other one's end.
-    fn is_beside(&self, other: &Self) -> bool {
+    fn is_mate_of(&self, other: &Self) -> bool {
         self.place == other.place && self.last.1 >= other.done_from_ns()
     }
 
@@ -113,7 +113,7 @@ impl PollLoops {
         for of in sleeps.iter().take(LOOKED_AT) {
             stop::check();
             let Some(last_row) = of.rows.last().copied() else { continue };
-            let mates = sleeps.iter().filter(|mate| mate.is_beside(of)).map(|mate| mate.thread).collect();
+            let mates = sleeps.iter().filter(|mate| mate.is_mate_of(of)).map(|mate| mate.thread).collect();
             if let Some((ender, done_ns)) = ender(trace, of, &mates) {
                 found.of_row.extend(of.rows.iter().map(|row| (*row, found.loops.len())));
                 found.loops.push(PollLoop { thread: of.thread, span: (of.from, of.last.1), ender, done_ns, last_row });

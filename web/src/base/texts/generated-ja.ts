@@ -222,7 +222,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-pool-outside": "{who} の {threads} 個のスレッドは時間の {share} をここで過ごし、空きがありません。要求する側は空きを待っています。ワーカーを増やすか、待っている相手も記録してください: `dwell collect threading --target-pid PID`。",
   "advice-loop-answers": "これらの応答が来るまで、ループにはほかにすることがありません。その間に要求が待っているなら、同時により多く問い合わせる (接続プールを大きくする、問い合わせをロックで囲まない) か、応答を速くしてください。応答する側は `dwell collect threading --target-pid PID` で記録できます。",
   "advice-few-at-a-time": "平均 {waiters} 個が待つ間、{who} で同時に動いているのは {count} 個だけです。同時に入れる数の制限 (接続数、プール、ワーカー数) を上げるか、{place} を速くしてください。",
-  "advice-beside-lock": "これは {label} を保持せずに行われています。その間ロックは空いていたか、起床したスレッドにまだ CPU がありませんでした。同時に起床させるスレッドを減らすか、CPU を増やしてください。",
+  "advice-lock-not-held": "これは {label} を保持せずに行われています。その間ロックは空いていたか、起床したスレッドにまだ CPU がありませんでした。同時に起床させるスレッドを減らすか、CPU を増やしてください。",
   "advice-queued-holder": "{label} の保持者に CPU がなく、他のすべてを待たせています。保持する時間を短くし、保持中に CPU を譲ったり待機したりしないか、保持者の優先度を上げる (ミューテックスでは PTHREAD_PRIO_INHERIT) か、プログラムに CPU を増やしてください。",
   "advice-queued": "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。",
   "advice-queued-own": "プログラムの他のスレッドが CPU を使っていました。スレッドの数は CPU よりあまり多くありません。それらの処理を速くするか、CPU を増やしてください。",

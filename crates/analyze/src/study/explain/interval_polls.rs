@@ -7,6 +7,7 @@ use dwell_model::{ObjectId, Outcome, ProcessId};
 use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_of_event_loop};
+use crate::study::explain::wake_ups::{any_within, wake_ups_by};
 use crate::study::step_function::{StepFunction, overlap_ns};
 
 /// A wait that goes on so soon after its time-out was cut: whoever asks once more takes longer, ns.
@@ -45,9 +46,9 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
     }
     let open = open_spans(trace);
     let askers = if places.keys().any(|(object, _)| is_datagram(trace, *object)) { &threads } else { &BTreeSet::new() };
-    let wake_ups = wake_ups(trace, askers);
+    let wake_ups = wake_ups_by(trace, askers);
     for thread in threads {
-        let asked = Asked {
+        let asked = AskingTimes {
             open: open.get(&trace.threads.process[thread]),
             wake_ups: wake_ups.get(&thread).map_or(&[], Vec::as_slice),
         };
@@ -73,45 +74,19 @@ fn open_spans(trace: &Trace) -> BTreeMap<ProcessId, Vec<(u64, u64)>> {
     steps.into_iter().map(|(process, steps)| (process, spans(steps))).collect()
 }
 
-/// When each of the threads ended waits of others, ns, in order.
-fn wake_ups(trace: &Trace, threads: &BTreeSet<usize>) -> BTreeMap<usize, Vec<u64>> {
-    let (events, mut found) = (trace.events(), BTreeMap::<usize, Vec<u64>>::new());
-    if threads.is_empty() {
-        return found;
-    }
-    for thread in 0..trace.threads.tid.len() {
-        events.off_cpu.for_each_wait(events.off_cpu.of(thread), |row, _, key| {
-            let waker = events.key(key).waker().get().filter(|waker| *waker != thread && threads.contains(waker));
-            if let Some(waker) = waker {
-                found.entry(waker).or_default().push(events.off_cpu.woken_ns(row));
-            }
-        });
-    }
-    found.values_mut().for_each(|times| times.sort_unstable());
-    found
-}
-
 /// What is known of when a thread asked.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct AskingTimes<'a> {
     /// When its process had requests that waited, where that is known.
     open: Option<&'a Vec<(u64, u64)>>,
     /// When it ended waits of others, ns, in order: over a socket for datagrams it asked.
     wake_ups: &'a [u64],
 }
 
-impl Asked<'_> {
-    /// Whether it asked in a span of time.
-    fn between(&self, (from_ns, to_ns): (u64, u64)) -> bool {
-        let first = self.wake_ups.partition_point(|time| *time < from_ns);
-        self.wake_ups.get(first).is_some_and(|time| *time <= to_ns)
-    }
-}
-
 /// Counts a thread's time-outs at the places, and how many of them were followed by a wait there at once.
 fn count(
     trace: &Trace,
-    (thread, asked): (usize, Asked<'_>),
+    (thread, asked): (usize, AskingTimes<'_>),
     place_of: &dyn Fn(&EventKey) -> Option<PlaceId>,
     places: &mut BTreeMap<WaitPlace, TimeOuts>,
 ) {
@@ -131,7 +106,7 @@ fn count(
         let before = std::mem::take(&mut cut).filter(|_| is_soon);
         let Some(place) = place_of(&key).map(|place| (key.object(), place)) else { continue };
         let goes_on = |(before, ended_ns): &(WaitPlace, u64)| {
-            *before == place && !(is_datagram(trace, before.0) && asked.between((*ended_ns, start_ns)))
+            *before == place && !(is_datagram(trace, before.0) && any_within(asked.wake_ups, (*ended_ns, start_ns)))
         };
         if let Some((before, _)) = before.filter(goes_on) {
             places.entry(before).or_default().goes_on += 1;

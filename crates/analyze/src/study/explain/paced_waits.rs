@@ -8,6 +8,7 @@ use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
 use crate::study::explain::terms::parks_threads;
+use crate::study::explain::wake_ups::{any_within, wake_ups_by};
 
 /// Waits at one place from which they are a habit.
 const HABIT: usize = 8;
@@ -39,7 +40,7 @@ pub fn paced_keys(trace: &Trace) -> Vec<bool> {
     if threads.is_empty() {
         return paced;
     }
-    let served = served(trace, &threads);
+    let served = wake_ups_by(trace, &threads);
     for ((thread, ..), numbers) in candidates {
         let times = served.get(&thread).map_or(&[][..], Vec::as_slice);
         if serves_after(trace, thread, &numbers, times) {
@@ -47,26 +48,6 @@ pub fn paced_keys(trace: &Trace) -> Vec<bool> {
         }
     }
     paced
-}
-
-/// When each of the threads ended waits of other threads, ns, in order.
-fn served(trace: &Trace, threads: &BTreeSet<usize>) -> BTreeMap<usize, Vec<u64>> {
-    let events = trace.events();
-    let by: Vec<Option<usize>> = events
-        .keys
-        .iter()
-        .map(|key| key.waker().get().filter(|waker| threads.contains(waker) && key.thread().get() != Some(*waker)))
-        .collect();
-    let mut served: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for thread in 0..trace.threads.tid.len() {
-        for row in events.off_cpu.of(thread) {
-            if let Some(Some(waker)) = by.get(events.off_cpu.key(row) as usize) {
-                served.entry(*waker).or_default().push(events.off_cpu.woken_ns(row));
-            }
-        }
-    }
-    served.values_mut().for_each(|times| times.sort_unstable());
-    served
 }
 
 /// Whether the thread mostly ends a wait of another one between such a wait and the next one that it cannot end by itself: what it
@@ -79,9 +60,8 @@ fn serves_after(trace: &Trace, thread: usize, numbers: &[u32], served: &[u64]) -
     let (mut paced, mut followed) = (0, 0);
     for (at, row) in waits.iter().enumerate().filter(|(_, row)| is_paced(**row)) {
         let until = waits.get(at + 1).map_or(trace.threads.end_ns[thread], |next| rows.start_ns(*next));
-        let first = served.partition_point(|time| *time < rows.woken_ns(*row));
         paced += 1;
-        followed += usize::from(served.get(first).is_some_and(|time| *time <= until));
+        followed += usize::from(any_within(served, (rows.woken_ns(*row), until)));
     }
     paced >= HABIT && followed as f64 >= SERVES * paced as f64
 }

@@ -8,8 +8,9 @@ use dwell_store::{EventKey, Trace};
 
 use crate::stacks::frames::functions;
 use crate::stacks::object::object_type;
-use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
+use crate::study::explain::terms::RoleId;
 use crate::study::explain::wait_ends::waker_of;
+use crate::study::explain::workloads::waits_for_work;
 
 /// Threads that make a pool: one alone may hand out work, each piece to another thread.
 const POOL: usize = 2;
@@ -85,16 +86,11 @@ fn threads_of_pool(ended_by: &EndedBy) -> BTreeSet<usize> {
 /// Whether the threads of the pool waited for work.
 fn is_without_work(trace: &Trace, ended_by: &EndedBy) -> bool {
     let (events, threads) = (trace.events(), &trace.threads);
-    let waits_for_work: Vec<bool> = events
-        .keys
-        .iter()
-        .map(|key| hands_over(object_type(trace, key.object())) || is_of_event_loop(key.syscall()))
-        .collect();
     let (mut lives_ns, mut without_work_ns) = (0u64, 0u64);
     for thread in threads_of_pool(ended_by) {
         lives_ns = lives_ns.saturating_add(threads.end_ns[thread].saturating_sub(threads.start_ns[thread]));
         events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, wait_ns, key| {
-            let is_for_work = waits_for_work[key as usize];
+            let is_for_work = waits_for_work(trace, &events.key(key));
             without_work_ns = without_work_ns.saturating_add(if is_for_work { wait_ns } else { 0 });
         });
     }

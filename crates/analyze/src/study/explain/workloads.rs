@@ -44,12 +44,8 @@ impl Workloads {
         let mut lives: HashMap<RoleId, (u64, u64)> = HashMap::new();
         let mut first_lives: HashMap<RoleId, (u64, u64, bool)> = HashMap::new();
         let events = trace.events();
-        let waits_for_others = |key: u32| {
-            let key = events.key(key);
-            hands_over(object_type(trace, key.object())) || is_of_event_loop(key.syscall())
-        };
         let sleeps: Vec<bool> = events.keys.iter().map(|key| is_sleep(object_type(trace, key.object()))).collect();
-        let for_others: Vec<bool> = (0..events.keys.len()).map(|key| waits_for_others(key as u32)).collect();
+        let for_others: Vec<bool> = events.keys.iter().map(|key| waits_for_work(trace, key)).collect();
         let by_another = |key: &EventKey| {
             let process = |thread: usize| trace.threads.process.get(thread).copied();
             let (own, waker) = (key.thread().get().and_then(process), key.waker().get().and_then(process));
@@ -116,6 +112,11 @@ impl Workloads {
         let (own, other) = (self.of_role.get(&own)?, self.of_first_threads.get(&role).or(self.of_role.get(&role))?);
         self.was_there(thread).then_some(*other >= MOSTLY && other > own)
     }
+}
+
+/// Whether waits of a key are for what others give a thread to do.
+pub fn waits_for_work(trace: &Trace, key: &EventKey) -> bool {
+    hands_over(object_type(trace, key.object())) || is_of_event_loop(key.syscall())
 }
 
 fn is_sleep(kind: ObjectType) -> bool {

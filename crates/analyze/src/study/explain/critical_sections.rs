@@ -1,9 +1,8 @@
-//! What is done under a lock, and what beside it. A lock counts as its next holder's since the last one released it: on a busy machine a
-//! thread that is woken needs a while to get a CPU, in which the next holder may still run what needs no lock.
+//! Whether a thread ran inside a lock's critical section. From one release on, a lock counts as held by whoever takes it next: that thread
+//! may still run without it, since on a busy machine the one that was woken needs a while to get a CPU.
 //!
-//! A region that is locked begins and ends within one call of a function: the innermost one that stacks which release the lock have in common
-//! with stacks that wait for it. What runs outside of that function is not done under the lock. A transaction keeps its locks
-//! from one call to the next: what its session waits for meanwhile is no matter of this.
+//! A critical section begins and ends within one call of a function. That function is the innermost one that the stacks which release the
+//! lock share with stacks that wait for it. This does not hold for locks that a transaction keeps from one call to the next.
 
 use std::collections::HashSet;
 
@@ -16,9 +15,8 @@ use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::LabelId;
 use crate::study::explain::wait_ends::waker_of;
 
-/// Whether a cause of waits for a lock is something that its threads do outside of the regions that they lock; not where it is not known
-/// which these are.
-pub fn is_outside_lock(
+/// Whether the cause of waits for a lock ran outside of the lock's critical sections. False where these are not known.
+pub fn runs_outside_critical_section(
     (trace, stacks, names): (&Trace, &CallStacks<'_>, &Names<'_, '_>),
     root: &RootCause,
     lock: LabelId,
@@ -34,11 +32,11 @@ pub fn is_outside_lock(
     }
     let own = |stack: StackId| stacks.whole_chain(stack).filter(|at| stacks.is_own(*at)).map(|at| stacks.function(at));
     let waiters: HashSet<FunctionId> = waiting.into_iter().flat_map(own).collect();
-    let region_of = |stack: StackId| own(stack).find(|function| waiters.contains(function));
-    let regions: Option<HashSet<FunctionId>> = releasing.into_iter().map(region_of).collect();
-    let Some(regions) = regions.filter(|regions| !regions.is_empty()) else { return false };
-    let mut done = own(root.stack).peekable();
-    done.peek().is_some() && !done.any(|function| regions.contains(&function))
+    let section_of = |stack: StackId| own(stack).find(|function| waiters.contains(function));
+    let sections: Option<HashSet<FunctionId>> = releasing.into_iter().map(section_of).collect();
+    let Some(sections) = sections.filter(|sections| !sections.is_empty()) else { return false };
+    let mut ran = own(root.stack).peekable();
+    ran.peek().is_some() && !ran.any(|function| sections.contains(&function))
 }
 
 #[cfg(test)]
@@ -49,13 +47,13 @@ mod tests {
     use crate::study::explain::explain;
     use crate::test_support::trace_dsl::trace;
 
-    /// Whether what `b` does while `a` waits is outside of the lock, which `b` releases where `a` waits for it, or where nobody does.
+    /// Whether `b` runs outside of the critical section while `a` waits: `b` releases the lock where `a` waits for it, or elsewhere.
     fn outside(releases_where_it_waits: bool) -> Vec<(String, bool)> {
         let mut trace = trace("a: #mmmmmmmm#\nb: ##111222##");
         let row = (0..trace.off_cpu.wait_ns.len()).find(|row| trace.off_cpu.wait_ns[*row] > 0).expect("a wait");
         let (there, elsewhere) = (trace.off_cpu.stack[row], trace.samples.stack[0]);
         trace.off_cpu.waker_stack[row] = if releases_where_it_waits { there } else { elsewhere };
-        // Of the one function a call that waits for the lock is made.
+        // `b` runs in this function, too.
         let calls =
             (0..trace.frames.function.len()).find(|frame| trace.frames.function[*frame] == "f2").expect("a frame");
         trace.frames.function[calls] = "use_m".into();
@@ -67,7 +65,7 @@ mod tests {
             explanation.causes.iter().find_map(|root| Some(root.chains.first()?.0.first()?.label)).expect("a lock");
         let of = (&trace, &fold.stacks, &explanation.names);
         let ran = explanation.causes.iter().filter(|root| root.wait_ns > 0);
-        ran.map(|root| (root.function().to_owned(), is_outside_lock(of, root, lock))).collect()
+        ran.map(|root| (root.function().to_owned(), runs_outside_critical_section(of, root, lock))).collect()
     }
 
     #[test]
