@@ -7,6 +7,7 @@ use dwell_model::{FiberId, FindingDef, ProcessId, StackId};
 use dwell_store::Table as _;
 use dwell_view::Word;
 
+use crate::findings::connecting_times::{ConnectingTimes, connecting_times};
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::quantile::median_of;
@@ -82,7 +83,13 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         }
     }
     opened.retain(|_, of| is_often(evidence, of.brief) && of.brief / of.processes.len() as u64 >= LEAST_OF_PROCESS);
+    let mut connecting = if opened.is_empty() { BTreeMap::new() } else { connecting_times(fold) };
+    // Of several addresses nobody knows which of them it was for.
+    let mut addresses: BTreeMap<&str, u64> = BTreeMap::new();
+    opened.keys().for_each(|(process, _)| *addresses.entry(process).or_default() += 1);
+    connecting.retain(|process, _| addresses.get(process) == Some(&1));
     let finding = |((process, endpoint), of): ((&str, &str), Opened)| {
+        let work = connecting.get(process).copied().filter(|work| work.sum_ns() > of.connect_ns);
         let text = say!(
             CONNECTIONS_OPENED,
             process = process,
@@ -91,6 +98,8 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             rate = Word::Real(rate(evidence, of.brief), 0),
             life = Word::Ns(of.life_ns / of.brief),
             made = Word::Ns(of.connect_ns),
+            running = work.map_or(Word::Place(None), |work| Word::Ns(work.running_ns)),
+            waits = work.map_or(Word::Place(None), |work| Word::Ns(work.waits_ns)),
         );
         let (stack, place) = place_of(evidence, process, &of.stacks);
         let address = endpoint.strip_prefix("TCP ").unwrap_or(endpoint);
@@ -99,7 +108,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             evidence: text.into(),
             stack,
             place,
-            cost_ns: of.connect_ns,
+            cost_ns: work.map_or(of.connect_ns, ConnectingTimes::sum_ns),
             ..Finding::default()
         }
     };

@@ -5,6 +5,7 @@
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
 mod claim;
+mod connecting_times;
 mod connection_churn;
 mod counters;
 mod event_loop;
@@ -153,6 +154,9 @@ fn found_in(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     cause_first(&mut findings);
     findings
 }
+
+/// Id of the finding on connections that serve a question or two each. The summary tells it in place of what making them takes.
+pub const CONNECTION_CHURN: &str = connection_churn::CONNECTION_CHURN.id;
 
 /// Id of the finding on short waits for one object. The summary leaves it out where a cause explains these waits.
 pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;

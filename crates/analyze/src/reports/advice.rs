@@ -65,7 +65,7 @@ pub fn advice(
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
             MeanwhileKind::Polled(_) => say!(ADVICE_POLLED_BY_OTHERS),
-            MeanwhileKind::Slept | MeanwhileKind::Asked | MeanwhileKind::Ran => say!(ADVICE_POLLED),
+            _ => say!(ADVICE_POLLED),
         },
         (CauseKind::Slept, None) if sleeps_for_lock(&fold.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => {

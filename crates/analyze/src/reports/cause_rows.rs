@@ -9,6 +9,7 @@ use crate::engine::fold::Fold;
 use crate::reports::advice::{lock_not_held, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
+use crate::stacks::connecting::is_connecting;
 use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
@@ -33,6 +34,8 @@ const BESIDE_OTHERS: f64 = 0.5;
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
 const WORKS_BESIDE: f64 = 0.3;
+/// So many times longer than what others waited for is what a thread ran that always ran, if it is told beside that.
+const MUCH_LONGER: u64 = 2;
 /// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
 const OWN_MOSTLY: f64 = 0.8;
 /// From this part of the elapsed time on a lock's holder that a third thread keeps from its CPU is a cause of its own.
@@ -81,11 +84,10 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
-    // That a thread ran all the time is told where nobody is known to have waited for anything, but perhaps to be accepted by it.
-    let tells_more = |root: &&RootCause| !explanation.runs_always(root) && root.cause.kind != CauseKind::AcceptQueue;
-    if roots.iter().any(tells_more) {
-        roots.retain(|root| !explanation.runs_always(root));
-    }
+    // That a thread ran all the time is told where all that others waited for is little beside it, or for its acceptance only.
+    let tells_more = |root: &&&RootCause| !explanation.runs_always(root) && root.cause.kind != CauseKind::AcceptQueue;
+    let others_ns = roots.iter().filter(tells_more).map(|root| delay_ns(root)).max().unwrap_or(0);
+    roots.retain(|root| !explanation.runs_always(root) || root.for_outside_ns() >= MUCH_LONGER * others_ns);
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
@@ -129,7 +131,7 @@ fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -
     let kind = match others.did {
         MeanwhileKind::Slept => CauseKind::Slept,
         MeanwhileKind::Asked => CauseKind::Network,
-        MeanwhileKind::Ran | MeanwhileKind::Polled(_) => CauseKind::Ran,
+        MeanwhileKind::Ran | MeanwhileKind::AtWork | MeanwhileKind::Polled(_) => CauseKind::Ran,
     };
     explanation.causes.iter().find(|cause| {
         let is_it = (cause.cause.kind, cause.cause.role, &cause.at) == (kind, others.role, &others.place);
@@ -234,15 +236,19 @@ impl CauseRow<'_> {
     }
 
     /// What orders it among findings.
-    pub fn weight(&self) -> CauseWeight {
+    pub fn weight(&self, fold: &Fold<'_>) -> CauseWeight {
         match self {
             CauseRow::Wait(root) => {
                 let waits_ns = if root.is_of_the_end() { 0 } else { root.wait_ns };
                 let ran = root.cause.kind == CauseKind::Ran;
                 let ns = waits_ns.max(root.path_ns).max(root.served_ns);
-                CauseWeight { ns, ran_at: ran.then(|| root.at.clone()) }
+                let connects = ran && is_connecting(&fold.stacks, root.stack);
+                CauseWeight { ns, ran_at: ran.then(|| root.at.clone()), connects }
             }
-            CauseRow::Queue(queue) => CauseWeight { ns: queue.ns, ran_at: None },
+            CauseRow::Queue(queue) => {
+                let connects = queue.is_own() && is_connecting(&fold.stacks, queue.cause.stack);
+                CauseWeight { ns: queue.ns, ran_at: None, connects }
+            }
         }
     }
 

@@ -215,7 +215,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
-    let weights = told[..shown].iter().map(|told| told.row.weight()).collect();
+    let weights = told[..shown].iter().map(|told| told.row.weight(fold)).collect();
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary {
         causes: view,

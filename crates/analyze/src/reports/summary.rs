@@ -253,6 +253,7 @@ fn weight(fold: &Fold<'_>, def: &FindingDef, finding: &Finding) -> FindingWeight
         cost_ns: finding.cost_ns,
         place: findings::place_of(fold, finding).unwrap_or_default(),
         is_of_short_waits: def.id == findings::FINE_GRAINED_WAITS,
+        is_of_connections: def.id == findings::CONNECTION_CHURN,
     }
 }
 

@@ -20,6 +20,8 @@ pub struct CauseWeight {
     pub ns: u64,
     /// Where it ran, if the cause is that something ran.
     pub ran_at: Option<String>,
+    /// Whether what the program ran there was to make connections.
+    pub connects: bool,
 }
 
 /// What orders a finding.
@@ -30,6 +32,8 @@ pub struct FindingWeight {
     pub place: String,
     /// Whether it only says that waits are short and many. The causes say because of what they are.
     pub is_of_short_waits: bool,
+    /// Whether it says that connections are made too often.
+    pub is_of_connections: bool,
 }
 
 /// One list of causes and findings, each in the order in which it is given. The causes keep their order, which puts first what leads to the
@@ -73,6 +77,9 @@ pub fn is_told(cause: &CauseWeight, findings: &[FindingWeight]) -> bool {
 
 /// Whether the finding says what it is that ran there, if that is the cause. That threads wait often and briefly there does not.
 fn tells(finding: &FindingWeight, cause: &CauseWeight) -> bool {
+    if finding.is_of_connections && cause.connects {
+        return true;
+    }
     !finding.is_of_short_waits && cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
 }
 
@@ -85,11 +92,11 @@ mod tests {
     use super::*;
 
     fn waits(ns: u64) -> CauseWeight {
-        CauseWeight { ns, ran_at: None }
+        CauseWeight { ns, ran_at: None, connects: false }
     }
 
     fn finding(cost_ns: u64, place: &str) -> FindingWeight {
-        FindingWeight { cost_ns, place: place.into(), is_of_short_waits: false }
+        FindingWeight { cost_ns, place: place.into(), is_of_short_waits: false, is_of_connections: false }
     }
 
     /// The order as `c0 f1 …`.
@@ -110,13 +117,13 @@ mod tests {
 
     #[test]
     fn what_a_finding_says_of_a_place_is_told_in_place_of_that_it_ran_there() {
-        let ran = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }];
+        let ran = [CauseWeight { ran_at: Some("write_row (a.c:1)".into()), ..waits(100) }];
         assert_eq!(told(&ran, &[finding(80, "write_row (a.c:1)")]), "f0");
         let short = [FindingWeight { is_of_short_waits: true, ..finding(500, "write_row (a.c:1)") }];
         assert!(!is_told(&ran[0], &short), "that waits are short is not what ran there");
-        let beside = [waits(90), CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(70)];
+        let beside = [waits(90), CauseWeight { ran_at: Some("write_row (a.c:1)".into()), ..waits(100) }, waits(70)];
         assert_eq!(told(&beside, &[finding(80, "write_row (a.c:1)")]), "f0 c0 c1");
-        let before = [CauseWeight { ns: 100, ran_at: Some("write_row (a.c:1)".into()) }, waits(200)];
+        let before = [CauseWeight { ran_at: Some("write_row (a.c:1)".into()), ..waits(100) }, waits(200)];
         assert_eq!(told(&before, &[finding(80, "write_row (a.c:1)")]), "f0 c0", "it stands where the cause stood");
         assert_eq!(told(&ran, &[finding(20, "write_row (a.c:1)")]), "c0 f0", "that is a small part of it");
         assert_eq!(told(&ran, &[finding(80, "other (a.c:2)")]), "c0 f0");
@@ -126,5 +133,13 @@ mod tests {
     fn that_waits_are_short_comes_behind_what_they_are_because_of() {
         let short = FindingWeight { is_of_short_waits: true, ..finding(150, "") };
         assert_eq!(told(&[waits(100)], &[short]), "c0 f0");
+    }
+    #[test]
+    fn that_connections_are_made_too_often_is_told_in_place_of_the_work_that_this_takes() {
+        let handshakes = [waits(200), CauseWeight { connects: true, ..waits(100) }];
+        let often = [FindingWeight { is_of_connections: true, ..finding(10, "") }];
+        assert_eq!(told(&handshakes, &often), "c0 f0");
+        assert_eq!(told(&[waits(100)], &often), "c0 f0", "the program runs something else");
+        assert!(is_told(&handshakes[1], &often) && !is_told(&waits(100), &often));
     }
 }

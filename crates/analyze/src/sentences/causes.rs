@@ -135,6 +135,7 @@ sentence_table! {
     CAUSE_RAN_FOR_PARENT = "cause-ran-for-parent", "{who} ran {place} for {served}, and {asker} waited for it.", "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
+    MEANWHILE_AT_WORK = "meanwhile-at-work", "Meanwhile {who} ran or was ready to, in {place}, for {time}.", "その間、{who} は {place} を {time} 実行していたか、実行可能でした。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
     MEANWHILE_ASKED = "meanwhile-asked", "Meanwhile {who} waited for an answer in {place} for {time}.", "その間、{who} は {place} で応答を {time} 待っていました。";
     MEANWHILE_POLLED = "meanwhile-polled",

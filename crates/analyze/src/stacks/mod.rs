@@ -6,6 +6,7 @@
 pub mod call_stacks;
 pub mod channels;
 pub mod collectors;
+pub mod connecting;
 pub mod frames;
 pub mod idle;
 pub mod java_locks;

@@ -26,16 +26,18 @@ struct Busy {
 }
 
 impl Busy {
-    fn of(trace: &Trace, thread: usize) -> Self {
+    /// Whoever waits for what it needs to go on has something to do.
+    fn of(trace: &Trace, thread: usize, is_needed: impl Fn(usize, usize, u32) -> bool) -> Self {
         let life_ns = trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread]);
-        let (mut waits_ns, mut queued_ns) = (0u64, 0u64);
+        let (mut idle_ns, mut needed_ns, mut queued_ns) = (0u64, 0u64, 0u64);
         let rows = &trace.events().off_cpu;
-        rows.for_each(rows.of(thread), |_, _, times| {
-            waits_ns = waits_ns.saturating_add(times.wait_ns);
+        rows.for_each(rows.of(thread), |row, key, times| {
+            let of = if is_needed(thread, row, key) { &mut needed_ns } else { &mut idle_ns };
+            *of = of.saturating_add(times.wait_ns);
             queued_ns = queued_ns.saturating_add(times.runnable_ns);
         });
-        let busy_ns = life_ns.saturating_sub(waits_ns);
-        Self { life_ns, busy_ns, ran_ns: busy_ns.saturating_sub(queued_ns) }
+        let busy_ns = life_ns.saturating_sub(idle_ns);
+        Self { life_ns, busy_ns, ran_ns: busy_ns.saturating_sub(needed_ns).saturating_sub(queued_ns) }
     }
 
     fn add(self, other: Self) -> Self {
@@ -52,8 +54,12 @@ impl Busy {
 }
 
 /// Those of a recording that the program's end did not end: to that leads a path. Of threads that are `is_known` others tell, and so they do
-/// of a part of the time or of the threads; goroutines share their threads.
-pub fn always_running(fold: &Fold<'_>, is_known: impl Fn(&usize) -> bool) -> Vec<usize> {
+/// of a part of the time or of the threads; goroutines share their threads. `is_needed` is asked of a thread's wait, by row and key.
+pub fn always_running(
+    fold: &Fold<'_>,
+    is_known: impl Fn(&usize) -> bool,
+    is_needed: impl Fn(usize, usize, u32) -> bool,
+) -> Vec<usize> {
     let trace = fold.trace;
     let is_of_all = fold.query.explains_all();
     if trace.manifest.exit_status.is_some() || !is_of_all || trace.fiber_threads > 0 {
@@ -61,7 +67,7 @@ pub fn always_running(fold: &Fold<'_>, is_known: impl Fn(&usize) -> bool) -> Vec
     }
     let always_ns = ALWAYS * trace.elapsed_ns() as f64;
     let threads = (0..trace.threads.tid.len()).filter(|thread| !trace.threads.ignored[*thread] && !is_known(thread));
-    let threads: Vec<(usize, Busy)> = threads.map(|thread| (thread, Busy::of(trace, thread))).collect();
+    let threads: Vec<(usize, Busy)> = threads.map(|thread| (thread, Busy::of(trace, thread, &is_needed))).collect();
     let alone = threads.iter().filter(|(_, busy)| busy.runs_for(always_ns)).map(|(thread, _)| *thread);
     let mut always: Vec<usize> = alone.collect();
     let mut of_parent: BTreeMap<ProcessId, Vec<(usize, Busy)>> = BTreeMap::new();
@@ -102,7 +108,9 @@ mod tests {
     fn always(picture: &str, exit_status: Option<i32>, query: &Query) -> Vec<usize> {
         let mut trace = trace(picture);
         trace.manifest.exit_status = exit_status;
-        always_running(&Fold::new(&trace, query).unwrap(), |_| false)
+        let object = |key| trace.events().key(key).object().get();
+        let is_needed = |_, _, key| object(key).is_some_and(|it| trace.objects.name[it] == "m");
+        always_running(&Fold::new(&trace, query).unwrap(), |_| false, is_needed)
     }
 
     #[test]
@@ -111,6 +119,8 @@ mod tests {
         assert_eq!(always(busy, None, all), [0]);
         assert!(always(busy, Some(0), all).is_empty(), "the way to its end tells what it ran");
         assert!(always("a: 1111111111111111eee#", None, all).is_empty());
+        assert_eq!(always("a: 1111111111111mmmmmm#", None, all), [0], "it has work while it waits for that");
+        assert!(always("a: 1111111mmmmmmmmmmmm#", None, all).is_empty(), "it waits mostly");
         assert_eq!(always("a: 11-11-11-11-11-11-11", None, all), [0], "others have its CPU at times");
         assert!(always("a: 1---1---1---1---1---", None, all).is_empty(), "others have it mostly");
         let cut = Query { range: Some((0, 5_000_000)), ..Query::default() };
@@ -129,7 +139,7 @@ mod tests {
                 trace.threads.process[thread] = ProcessId::new(trace.processes.push(row));
             }
             trace.tables_changed();
-            always_running(&Fold::new(&trace, &Query::default()).unwrap(), |_| false)
+            always_running(&Fold::new(&trace, &Query::default()).unwrap(), |_| false, |_, _, _| false)
         };
         assert_eq!(told([0, 4, 8, 12]), [1, 2, 3, 4], "each takes the place of the one before");
         assert!(told([0, 0, 8, 12]).is_empty(), "two of them are there at once");

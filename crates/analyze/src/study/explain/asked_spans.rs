@@ -9,7 +9,7 @@ use crate::study::explain::blocked_loops::blocked_spans;
 use crate::study::explain::busy_servers::busy_servers;
 use crate::study::explain::chains::{NodeId, PATH, SERVED};
 use crate::study::explain::classes::Classes;
-use crate::study::explain::terms::RoleId;
+use crate::study::explain::terms::{RoleId, WaitClass};
 
 /// A thread, a span of time in which it is asked what it did, and above which root that stands.
 pub type AskedSpan = (usize, (u64, u64), NodeId);
@@ -23,7 +23,8 @@ pub fn asked_spans(
 ) -> (Vec<AskedSpan>, HashSet<RoleId>) {
     let mut asked = kept_outside(fold, classes, saturated);
     let kept: HashSet<RoleId> = asked.iter().map(|(thread, ..)| role_of(*thread)).collect();
-    let always = always_running(fold, |thread| kept.contains(&role_of(*thread)));
+    let is_needed = |thread, row, key| matches!(classes.of(thread, row, key), WaitClass::Demand | WaitClass::GivenUp);
+    let always = always_running(fold, |thread| kept.contains(&role_of(*thread)), is_needed);
     // Before a thread was, its creators led to it.
     let life = |thread: usize| (fold.trace.threads.start_ns[thread], fold.trace.threads.end_ns[thread]);
     asked.extend(always.iter().map(|thread| (*thread, life(*thread), SERVED)));

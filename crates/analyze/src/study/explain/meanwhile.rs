@@ -6,6 +6,7 @@ use dwell_model::{ObjectType, Outcome};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
+use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{
     Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, is_response, parks_threads,
@@ -32,6 +33,8 @@ pub const MOST_ROWS: usize = 1_000_000;
 pub enum MeanwhileKind {
     /// They ran.
     Ran,
+    /// They ran or were ready to: of fibers that are looked at, most are found ready.
+    AtWork,
     /// They slept.
     Slept,
     /// They waited for an answer from outside.
@@ -104,14 +107,19 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
         let mut add = |did: MeanwhileKind, place: PlaceId, span: (u64, u64)| {
             doings.entry((role, did, place)).or_default().extend(within(&waits.spans, span));
         };
+        let is_fiber = thread < trace.fiber_threads;
+        let at_work = if is_fiber && !sleeps { MeanwhileKind::AtWork } else { MeanwhileKind::Ran };
         match (interval.activity, interval.row) {
+            (Activity::Runnable, Some(row)) if at_work == MeanwhileKind::AtWork => {
+                add(at_work, names.place_of(trace.events().off_cpu_key(row).stack()), span);
+            }
             (Activity::Running, _) => {
                 let (from, to) = span;
                 let run = ThreadPiece::running(from, to);
                 index.split_running(thread, run, &mut |piece| {
                     // A goroutine that stays in a call without a sample runs nothing.
                     if piece.stack.is_some() {
-                        add(MeanwhileKind::Ran, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                        add(at_work, names.run_place_of(piece.stack).0, (piece.from, piece.to));
                     }
                 });
             }
@@ -121,9 +129,10 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let is_short = span.1 - span.0 < least_ns;
                 let is_same_place = (names.role_of(thread), place) == (cause.role, cause.place);
                 // Of sampled fibers many sleeps are one row.
-                let is_fiber = thread < trace.fiber_threads;
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
                 let did = match object_type(trace, key.object()) {
+                    // Whoever looks for a lock keeps nobody waiting: it waits itself.
+                    ObjectType::Sleep if is_look_for_lock(trace, key.stack()) => None,
                     ObjectType::Sleep => Some(MeanwhileKind::Slept),
                     _ if is_answer(trace, &key) => Some(MeanwhileKind::Asked),
                     _ => None,

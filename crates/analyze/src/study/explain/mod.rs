@@ -15,6 +15,7 @@ mod asked_spans;
 mod askers;
 mod awaited_ends;
 mod bare_stacks;
+mod beside;
 mod blocked_loops;
 mod broadcasts;
 mod brokers;
@@ -41,6 +42,7 @@ mod in_turn;
 mod interval_polls;
 mod key_facts;
 mod library_waits;
+mod lock_looks;
 mod many_files;
 mod meanwhile;
 mod mostly_ran;
@@ -92,7 +94,7 @@ pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 use self::asked_spans::{asked_spans, within};
-use self::awaited_ends::is_awaited;
+use self::beside::{look_beside, set_ran_mostly};
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
@@ -105,7 +107,6 @@ use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
 pub use self::library_waits::{LibraryWait, library_wait};
 use self::many_files::many_files_as_one;
-use self::meanwhile::meanwhile;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::mostly_ran::mostly_ran;
 pub use self::names::{Contention, Names, without_count};
@@ -115,9 +116,8 @@ pub use self::open_requests::{
     waiting_requests,
 };
 pub use self::places::{function_at, is_of_program, wait_place};
-use self::pollers::pollers;
 pub use self::roots::RootCause;
-use self::roots::{in_order, ran_longest, root_causes};
+use self::roots::{in_order, root_causes};
 pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
@@ -142,12 +142,8 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::study::critical_path::last_thread;
 
-/// Of the path to the program's end at least one part in so many is a wait for an answer that is told.
-const AWAITED_PART: u64 = 20;
 /// Part of the elapsed time for which threads work for others from which on it is known what these wait for.
 const SERVED_SHARE: f64 = 0.3;
-/// Causes of which it is told what others did meanwhile.
-const LOOKED_BESIDE: usize = 3;
 
 /// Where the time went.
 pub struct Explanation<'f, 't> {
@@ -332,45 +328,9 @@ fn causes<'t>(
 ) -> Vec<RootCause> {
     let roots = root_causes(names, chains, found);
     let mut causes = in_order(many_files_as_one(names, roots));
+    set_ran_mostly(path_ns, &mut causes);
     look_beside(fold, path_ns, names, &mut causes);
     causes
-}
-
-/// What there is to say of causes that only the program's end waited for, and of those whose enders sampling did not see.
-fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
-    let of_others = causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum();
-    let own_ns = path_ns.saturating_sub(of_others);
-    let longest = ran_longest(causes, own_ns);
-    for (number, root) in causes.iter_mut().enumerate() {
-        root.ran_mostly = own_ns > 0 && (root.ran_for_most_of(own_ns) || longest == Some(number));
-        if root.ran_mostly {
-            root.chains.clear(); // of waits that it hardly explains
-        }
-    }
-    // What a runtime's poller was told may have been this program's own.
-    let is_unseen = |root: &RootCause| matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
-    let of_fibers = names.are_of_sampled_fibers();
-    let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
-    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || (of_fibers && is_unseen(root));
-    for (number, root) in causes.iter_mut().filter(looked_at).enumerate() {
-        // It looks at all rows: nobody needs to hear of a small part of the path.
-        let is_much = root.path_ns >= path_ns / AWAITED_PART;
-        root.is_awaited = root.is_of_the_end() && is_much && is_awaited(fold.trace, &fold.stacks, names, root);
-        let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
-        // A library sleeps for somebody; what the program sleeps for itself is its own pause.
-        let is_librarys = sleep_within(&fold.stacks, names, root).is_some();
-        let has_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.stacks, names, root);
-        if number < LOOKED_BESIDE {
-            let told = is_alone || is_librarys || (of_fibers && is_unseen(root));
-            let polled = |names: &mut _| pollers(fold.trace, names, &root.cause);
-            let first = has_lock.then(|| polled(names)).flatten();
-            let first = first.or_else(|| told.then(|| meanwhile(fold.trace, names, &root.cause)).flatten());
-            root.meanwhile = first.or_else(|| (is_alone && is_much).then(|| polled(names)).flatten());
-        }
-        // Nobody was seen to end it, but somebody slept all the time.
-        root.is_awaited |=
-            root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == MeanwhileKind::Slept);
-    }
 }
 
 /// Who usually ends the waits of each cause that is a time-out.

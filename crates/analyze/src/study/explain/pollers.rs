@@ -7,10 +7,10 @@ use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
+use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::meanwhile::{MOST_ROWS, Meanwhile, MeanwhileKind, SHARE, within};
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
-use crate::study::explain::sleeps::is_look_for_lock;
 use crate::study::explain::terms::{Cause, CauseKind, PlaceId, RoleId};
 use crate::study::intervals::{length_ns, union};
 
@@ -28,6 +28,8 @@ struct Polls {
     given: usize,
     /// … and how long it waited for anything else, ns.
     waited_ns: u64,
+    /// Whether they are looks for a lock by a thread that does the same as the one which sleeps: that has the lock, sooner or later.
+    for_mates_lock: bool,
 }
 
 /// When the cause's sleeps were, and the sleeps of other threads.
@@ -42,7 +44,7 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
     let (ends, slept_ns) = (sleeps.iter().map(|(_, end)| *end).collect::<Vec<u64>>(), length_ns(&sleeps));
     let sleeps = union(sleeps);
     let mut of_place: BTreeMap<(RoleId, PlaceId), (usize, u64)> = BTreeMap::new();
-    for ((thread, place), Polls { spans, given, waited_ns }) in polls {
+    for ((thread, place), Polls { spans, given, waited_ns, for_mates_lock }) in polls {
         let (all_ns, last) = (length_ns(&spans), spans.last().map_or(0, |(_, to)| *to));
         let mean_ns = all_ns / spans.len() as u64;
         let meanwhile: Vec<(u64, u64)> = spans.iter().flat_map(|span| within(&sleeps, *span)).collect();
@@ -52,7 +54,8 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
             && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
         let polls =
             spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len() && waited_ns < all_ns / LOOK_PART;
-        if goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64 {
+        let is_because = goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64;
+        if is_because || (for_mates_lock && !meanwhile.is_empty()) {
             let of = of_place.entry((names.role_of(thread), place)).or_default();
             *of = (of.0 + spans.len(), of.1 + all_ns);
         }
@@ -84,9 +87,13 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             let span = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
             if of_cause && place == cause.place {
                 sleeps.push(span);
-            } else if function_at(&names.place_or_unknown(place).at) != own || is_look_for_lock(trace, key.stack()) {
+                return;
+            }
+            let for_lock = is_look_for_lock(trace, key.stack());
+            if for_lock || function_at(&names.place_or_unknown(place).at) != own {
                 let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, waited_ns, ..Polls::default() });
                 of.spans.push(span);
+                of.for_mates_lock |= for_lock && of_cause;
             }
         });
         polls.range_mut((thread, 0)..=(thread, PlaceId::MAX)).for_each(|(_, of)| {
@@ -105,19 +112,20 @@ mod tests {
     use crate::study::explain::terms::NOTHING;
     use crate::test_support::trace_dsl::trace;
 
-    /// How often another thread is told to have looked whether it may go on, while the first one slept; `q` is a sleep, too.
+    /// How often another thread is told to have looked whether it may go on, while the first one that waits slept; `q` is a sleep, too, and `m` one of a function that takes a lock.
     fn looks(picture: &str) -> Option<usize> {
         let mut trace = trace(picture);
-        let looks: Vec<usize> = (0..trace.objects.name.len()).filter(|row| trace.objects.name[*row] == "q").collect();
+        let is_look = |row: &usize| matches!(trace.objects.name[*row].as_str(), "q" | "m");
+        let looks: Vec<usize> = (0..trace.objects.name.len()).filter(is_look).collect();
         looks.into_iter().for_each(|row| trace.objects.kind[row] = ObjectType::Sleep.code());
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
         let mut names = Names::new(&trace, &fold.stacks);
-        let first = trace.events().off_cpu.of(0).start;
-        let stack = trace.events().key(trace.events().off_cpu.key(first)).stack();
+        let stack = trace.events().off_cpu_key(0).stack();
+        let thread = trace.off_cpu.thread[0].get().unwrap();
         let cause = Cause {
             kind: CauseKind::Slept,
-            role: names.role_of(0),
+            role: names.role_of(thread),
             label: NOTHING,
             place: names.place_of(stack),
             behind: NOTHING,
@@ -135,5 +143,11 @@ mod tests {
         let works = "a: #ssssssssssssssssssssssssssss#####\nb: #qqlll#qqlll#qqlll#qqlll#qq##############";
         assert_eq!(looks(works), None, "it waits for a lock in between: it sleeps between pieces of work");
         assert_eq!(looks("a: #ssssssssssssssss#\nb: #qq#qq#qq#qq#qq"), None, "the end of the program ends it");
+    }
+    #[test]
+    fn a_mate_that_looks_for_a_lock_waits_for_who_sleeps_with_it() {
+        let looks_twice = "#mmmmmmm#mmmmmm#ss######";
+        assert_eq!(looks(&format!("main: #\na: #sss#sss#sss#########\na: {looks_twice}")), Some(2));
+        assert_eq!(looks(&format!("main: #\na: #sss#sss#sss#########\nb: {looks_twice}")), None, "it does other work");
     }
 }

@@ -6,16 +6,14 @@ use dwell_store::{EventKey, Trace};
 
 use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::{frame_rows, functions, module_path};
-use crate::stacks::name_words::{has_word, without_template_arguments};
+use crate::stacks::name_words::without_template_arguments;
+use crate::study::explain::lock_looks::takes_lock;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
 
 /// In names of functions without a symbol.
 const NAMELESS: &str = "func@";
-
-/// Words of functions that sleep until they have a lock: SQLite's busy handler, locks in Redis and in files.
-const LOCK_WORDS: &[&str] = &["lock", "mutex", "busy"];
 
 /// The function that a sleep is named after, or that sleeps until it has a lock, where that is a library's between the program's place and the sleep itself.
 pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &RootCause) -> Option<&'n str> {
@@ -33,22 +31,6 @@ pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &R
 /// Whether a sleep is a look whether a lock is free.
 pub fn sleeps_for_lock(stacks: &CallStacks<'_>, names: &Names<'_, '_>, root: &RootCause) -> bool {
     sleep_within(stacks, names, root).is_some_and(takes_lock)
-}
-
-/// The same of a wait's stack, whoever's function called that: one of these is near its leaf. SQLite's library sleeps for its locks only.
-pub fn is_look_for_lock(trace: &Trace, stack: StackId) -> bool {
-    let is_sqlite =
-        |frame: usize| module_path(trace, frame).rsplit('/').next().is_some_and(|it| it.starts_with(SQLITE));
-    functions(trace, stack).take(DEPTH).any(takes_lock) || frame_rows(trace, stack).take(DEPTH).any(is_sqlite)
-}
-
-/// How the file of SQLite's library begins; its functions may have no names.
-const SQLITE: &str = "libsqlite3";
-
-/// Whether a function's name says that it takes a lock: `Lock.acquire`, `sqlite3InvokeBusyHandler`.
-fn takes_lock(name: &str) -> bool {
-    let end = name.find('(').unwrap_or(name.len());
-    has_word(&without_template_arguments(&name[..end]), LOCK_WORDS)
 }
 
 /// Frames at the leaf in which the function is that sleeps.
@@ -97,33 +79,4 @@ fn is_ruby_sleep(trace: &Trace, stack: StackId) -> bool {
 fn is_ruby(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or_default();
     RUBY.iter().any(|name| base.starts_with(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_functions_that_take_locks_have_the_word() {
-        for name in [
-            "Lock.acquire",
-            "FileLock._acquire",
-            "sqlite3InvokeBusyHandler",
-            "redlock::acquire_lock(int)",
-            "BusyTimeout",
-        ] {
-            assert!(takes_lock(name), "{name}");
-        }
-        for name in [
-            "clock_nanosleep",
-            "__clock_nanosleep",
-            "BlockingQueue.take",
-            "unlock",
-            "RateLimiter.acquire",
-            "base_sink<std::mutex>::log",
-            "",
-        ] {
-            assert!(!takes_lock(name), "{name}");
-        }
-    }
 }

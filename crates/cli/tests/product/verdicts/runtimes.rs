@@ -41,7 +41,8 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sqlite_busy",
         planted: "four threads write into one SQLite file, which sleeps and tries again",
-        cause: Some(Planted::Wait("libsqlite3")),
+        // Where they look for it; who sleeps with it is told with that.
+        cause: Some(Planted::Wait("write (busy.py:12)")),
         may_tell: &[],
         quick: true,
         record: sqlite,

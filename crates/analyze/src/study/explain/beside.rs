@@ -1,0 +1,58 @@
+//! What there is to say of causes besides: whether they ran for most of the way to the program's end, and what others did meanwhile.
+
+use crate::engine::fold::Fold;
+use crate::study::explain::awaited_ends::is_awaited;
+use crate::study::explain::meanwhile::{MeanwhileKind, meanwhile};
+use crate::study::explain::names::Names;
+use crate::study::explain::pollers::pollers;
+use crate::study::explain::roots::{RootCause, ran_longest};
+use crate::study::explain::sleeps::{sleep_within, sleeps_for_lock};
+use crate::study::explain::terms::CauseKind;
+
+/// Of the path to the program's end at least one part in so many is a wait for an answer that is told.
+const AWAITED_PART: u64 = 20;
+/// Causes of which it is told what others did meanwhile.
+const LOOKED_BESIDE: usize = 3;
+
+/// Says which causes ran for most of the way to the program's end, but for what others had the CPUs.
+pub fn set_ran_mostly(path_ns: u64, causes: &mut [RootCause]) {
+    let of_others = causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum();
+    let own_ns = path_ns.saturating_sub(of_others);
+    let longest = ran_longest(causes, own_ns);
+    for (number, root) in causes.iter_mut().enumerate() {
+        root.ran_mostly = own_ns > 0 && (root.ran_for_most_of(own_ns) || longest == Some(number));
+        if root.ran_mostly {
+            root.chains.clear(); // of waits that it hardly explains
+        }
+    }
+}
+
+/// What others did meanwhile: beside causes that only the program's end waited for, sleeps, and those whose enders sampling did not see.
+pub fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+    // What a runtime's poller was told may have been this program's own.
+    let of_fibers = names.are_of_sampled_fibers();
+    let is_unseen = |root: &RootCause| of_fibers && matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
+    let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
+    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || is_unseen(root);
+    let mut looked = 0;
+    for root in causes.iter_mut().filter(looked_at) {
+        // It looks at all rows: nobody needs to hear of a small part of the path.
+        let is_much = root.path_ns >= path_ns / AWAITED_PART;
+        root.is_awaited = root.is_of_the_end() && is_much && is_awaited(fold.trace, &fold.stacks, names, root);
+        let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
+        // A library sleeps for somebody; what the program sleeps for itself is its own pause.
+        let is_librarys = sleep_within(&fold.stacks, names, root).is_some();
+        let has_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.stacks, names, root);
+        let is_told = is_alone || is_librarys || is_unseen(root);
+        if (is_told || has_lock) && looked < LOOKED_BESIDE {
+            looked += 1;
+            let polled = |names: &mut _| pollers(fold.trace, names, &root.cause);
+            let first = has_lock.then(|| polled(names)).flatten();
+            let first = first.or_else(|| is_told.then(|| meanwhile(fold.trace, names, &root.cause)).flatten());
+            root.meanwhile = first.or_else(|| (is_alone && is_much).then(|| polled(names)).flatten());
+        }
+        // Nobody was seen to end it, but somebody slept all the time.
+        root.is_awaited |=
+            root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == MeanwhileKind::Slept);
+    }
+}

@@ -1,0 +1,58 @@
+//! Functions that sleep until they have a lock, known by their names.
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::stacks::frames::{frame_rows, functions, module_path};
+use crate::stacks::name_words::{has_word, without_template_arguments};
+
+/// Words of functions that sleep until they have a lock: SQLite's busy handler, locks in Redis and in files.
+const LOCK_WORDS: &[&str] = &["lock", "mutex", "busy"];
+
+/// Frames at the leaf in which the function is that sleeps.
+const DEPTH: usize = 12;
+
+/// Whether a wait is a look whether a lock is free, by its stack: a function that takes one is near its leaf. SQLite's library sleeps for its locks only.
+pub fn is_look_for_lock(trace: &Trace, stack: StackId) -> bool {
+    let is_sqlite =
+        |frame: usize| module_path(trace, frame).rsplit('/').next().is_some_and(|it| it.starts_with(SQLITE));
+    functions(trace, stack).take(DEPTH).any(takes_lock) || frame_rows(trace, stack).take(DEPTH).any(is_sqlite)
+}
+
+/// How the file of SQLite's library begins; its functions may have no names.
+const SQLITE: &str = "libsqlite3";
+
+/// Whether a function's name says that it takes a lock: `Lock.acquire`, `sqlite3InvokeBusyHandler`.
+pub fn takes_lock(name: &str) -> bool {
+    let end = name.find('(').unwrap_or(name.len());
+    has_word(&without_template_arguments(&name[..end]), LOCK_WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_functions_that_take_locks_have_the_word() {
+        for name in [
+            "Lock.acquire",
+            "FileLock._acquire",
+            "sqlite3InvokeBusyHandler",
+            "redlock::acquire_lock(int)",
+            "BusyTimeout",
+        ] {
+            assert!(takes_lock(name), "{name}");
+        }
+        for name in [
+            "clock_nanosleep",
+            "__clock_nanosleep",
+            "BlockingQueue.take",
+            "unlock",
+            "RateLimiter.acquire",
+            "base_sink<std::mutex>::log",
+            "",
+        ] {
+            assert!(!takes_lock(name), "{name}");
+        }
+    }
+}
