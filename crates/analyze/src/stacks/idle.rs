@@ -260,6 +260,8 @@ const PATTERNS: &[Pattern] = &[
             "ConcurrentGCThread::*",
             "G1ServiceThread::*",
             "G1ConcurrentRefineThread*",
+            "G1PrimaryConcurrentRefineThread*",
+            "G1SecondaryConcurrentRefineThread*",
             "G1ConcurrentMarkThread*",
             "MonitorDeflationThread::*",
             "ServiceThread::*",

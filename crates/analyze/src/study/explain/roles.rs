@@ -75,6 +75,9 @@ fn role(
         // A fiber is called by its function, whose numbers say which of the closures in another function it is.
         let is_fiber = thread < trace.fiber_threads;
         let mut called = if is_fiber { name.to_owned() } else { numbers_as("N", name) };
+        if waits_for_delays(trace, stacks, thread) {
+            called.push_str(" DelayScheduler");
+        }
         // A program that calls itself otherwise than its file.
         let is_inherited =
             first.is_some_and(|first| first != thread && trace.threads.name[first] == trace.threads.name[thread]);
@@ -93,6 +96,20 @@ fn role(
         Some(function) => format!("{program} thread {function}"),
         None => format!("{program} thread"),
     }
+}
+
+/// The function of the thread that wakes Java's virtual threads whose time has come. The kernel cuts its name to that of the pool's workers.
+const DELAY_SCHEDULER: &str = "java.util.concurrent.DelayScheduler.run";
+
+/// Whether a thread is that one, by its first stacks.
+fn waits_for_delays(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> bool {
+    let events = trace.events();
+    let all = events.off_cpu.of(thread);
+    let mut first = (all.start..all.start.saturating_add(LOOKED_AT).min(all.end)).map(|row| events.off_cpu_key(row));
+    let is_it = |stack: StackId| stacks.function_name(stacks.function(stack)) == DELAY_SCHEDULER;
+    // Few stacks lead through the JVM, and its name is asked for first.
+    trace.threads.name[thread].starts_with("ForkJoinPool")
+        && first.any(|key| stacks.whole_chain(key.stack()).any(is_it))
 }
 
 /// Whether a thread is the first of its process, that with its id.
