@@ -84,10 +84,15 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
     roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
-    // That a thread ran all the time is told where all that others waited for is little beside it, or for its acceptance only.
+    // That a thread ran all the time is told where all that others waited for is little beside it, or for its acceptance only. What it asks
+    // again and again in the same place says more.
     let tells_more = |root: &&&RootCause| !explanation.runs_always(root) && root.cause.kind != CauseKind::AcceptQueue;
-    let others_ns = roots.iter().filter(tells_more).map(|root| delay_ns(root)).max().unwrap_or(0);
-    roots.retain(|root| !explanation.runs_always(root) || root.for_outside_ns() >= MUCH_LONGER * others_ns);
+    let more: Vec<(u64, &str)> =
+        roots.iter().filter(tells_more).map(|root| (delay_ns(root), root.at.as_str())).collect();
+    roots.retain(|root| {
+        let is_much = more.iter().all(|(ns, at)| root.for_outside_ns() >= MUCH_LONGER * ns && *at != root.at);
+        !explanation.runs_always(root) || is_much
+    });
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
