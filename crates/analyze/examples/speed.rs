@@ -132,7 +132,7 @@ fn trace(rows: u64) -> serde_json::Result<Trace> {
             waker_kind: 1,
             waker_stack: StackId::new(numbers.below(3) as usize),
             holder: ThreadId::NONE,
-            again: false,
+            same_call: false,
         });
         if row % 10 == 0 {
             trace.samples.push(SampleRow {

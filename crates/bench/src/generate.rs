@@ -175,7 +175,7 @@ impl Generator {
             waker_kind: kind.code(),
             waker_stack: if by_thread { site.waker_stack } else { StackId::NONE },
             holder: ThreadId::NONE,
-            again: false,
+            same_call: false,
         }
     }
 }

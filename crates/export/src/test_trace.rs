@@ -46,7 +46,7 @@ pub fn two_threads() -> Trace {
         syscall: 202,
         waker_stack: StackId::new(1),
         holder: ThreadId::NONE,
-        again: false,
+        same_call: false,
     });
     for (time, thread) in [(1, 0), (1, 1), (2, 0), (3, 0), (4, 0)] {
         trace.samples.push(SampleRow {

@@ -108,7 +108,11 @@ fn a_wait_in_the_same_call_goes_on_with_the_one_before() {
         5,
     );
     let waits = (0..trace.off_cpu.len()).filter(|&row| trace.off_cpu.reason[row] == Reason::Waiting.code());
-    assert_eq!(waits.map(|row| trace.off_cpu.again[row]).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(waits.map(|row| trace.off_cpu.same_call[row]).collect::<Vec<_>>(), [false, true, false]);
+    let (events, worker) = (trace.events(), trace.threads.tid.iter().position(|tid| *tid == 11).expect("the worker"));
+    let keys = events.off_cpu.of(worker).map(|row| events.off_cpu_key(row));
+    let again = keys.filter(|key| key.reason() == Some(Reason::Waiting)).map(|key| key.again());
+    assert_eq!(again.collect::<Vec<_>>(), [false, true, false]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn hostile() -> Trace {
             waker_kind: 1,
             waker_stack: stack,
             holder: ThreadId::NONE,
-            again: false,
+            same_call: false,
         });
     }
     let (thread, cpu) = (ThreadId::new(0), 0);

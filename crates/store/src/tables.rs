@@ -60,7 +60,7 @@ tables! {
         waker_kind: u8, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt, 6 a device that an I/O quota kept from it for most of the wait, 7 whoever: the control group is at its limit of memory, 8 a thread of the kernel, 9 a thread outside that answered over a connection which it had accepted, 10 one that sent more over it without being asked.";
         waker_stack: StackId, "Where the waker was.";
         holder: ThreadId, "Thread that held the lock when the wait began, where the lock tells it (mutexes and write locks of glibc and musl, the GIL, Java locks), else null.";
-        again: bool, "Whether it goes on in the same call as the thread's wait before it: a call to take a lock was woken, did not get it and waited again. Estimated where a program has come back to the call with the same registers and stack.";
+        same_call: bool, "Whether it began as the wait for a lock before it did: the same lock and call, preserved registers and words on the stack. What the thread did in between says, too, whether it has left the call: `off_cpu` does not conclude it.";
     }
     /// One row per sample of a running thread, ordered by time_ns.
     Samples SampleRow "samples" {

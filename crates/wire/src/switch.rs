@@ -16,8 +16,8 @@ enums! {
         SEEDED = 8,
         /// The thread switched out waits for CPython's global interpreter lock.
         GIL = 16,
-        /// The thread switched out waits in the same call as the last time, as far as its stack and registers tell. Confirmed by what
-        /// it did in between, it is the column `again`.
+        /// The thread switched out waits in the same call as the last time, as far as its stack and registers tell: the column
+        /// `off_cpu.same_call`.
         SAME_CALL = 32,
         /// The thread switched out waits because its control group is at its limit of memory.
         MEMORY_LIMIT = 64,

@@ -1,7 +1,7 @@
 //! How long threads took to get a lock that they blocked for: from the begin of the first wait of a call until the thread ran
 //! after the last one, time in the run queue and between its waits included.
 //! It takes the waits that the filters let through; a call belongs to where its first wait began.
-//! It does not decide which waits are of one call: finalization does (`off_cpu.again`).
+//! It does not decide which waits are of one call: the events say it ([`dwell_store::EventKey::again`]).
 
 use std::collections::BTreeMap;
 

@@ -261,7 +261,7 @@ impl Builder {
             waker_kind: kind.code(),
             waker_stack,
             holder: ThreadId::NONE,
-            again: false,
+            same_call: false,
         });
         ran
     }

@@ -212,7 +212,7 @@ pub fn small_trace() -> Trace {
         waker_kind: 3,
         waker_stack: StackId::NONE,
         holder: ThreadId::NONE,
-        again: false,
+        same_call: false,
     });
     trace
 }

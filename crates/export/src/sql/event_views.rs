@@ -65,9 +65,10 @@ fn switches() -> ViewDef {
     columns.extend([
         column("cpu", "nullif(off.cpu, 65535)", "CPU that it then ran on; null when it did not run again."),
         column(
-            "again",
-            "off.again",
-            "Whether it goes on in the same call as the wait before it: a call to take a lock was woken and did not get it.",
+            "same_call",
+            "off.same_call",
+            "Whether it began as the thread's wait for a lock before it did, with the same lock, call, registers and words on the stack: it \
+             goes on in the same call, if the thread ran hardly and woke nobody in between.",
         ),
         column("thread_id", "off.thread", "Row of the thread."),
         column("object_id", "off.object", "Row of the object."),

@@ -11,7 +11,6 @@ use rayon::join;
 
 use super::named::Named;
 use crate::input::texts::Texts;
-use crate::objects::in_same_call;
 use crate::replay::annotations::{NestedTasks, UnresolvedAnnotations};
 use crate::replay::fibers::{RawFiber, RawFibers};
 use crate::replay::numbers::WaitNumber;
@@ -27,8 +26,7 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
     let holder = holders(owner, &wait, named);
     let stacks = || join(|| named.woven.rows.column(stack), || named.woven.rows.column(waker_stack));
     let ((stack, waker_stack), object) = join(stacks, || named.objects.of_waits.column(wait));
-    let rows = OffCpu {
-        again: Vec::new(),
+    OffCpu {
         thread: raw.thread,
         start_ns: raw.start_ns,
         wait_ns: raw.wait_ns,
@@ -43,8 +41,8 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker_kind: raw.waker_kind,
         waker_stack,
         holder,
-    };
-    OffCpu { again: in_same_call(&rows, &same_call, &named.objects.objects), ..rows }
+        same_call,
+    }
 }
 
 /// The owners that are those of the objects that the rows wait for. Of a row whose end was lost the object is not known any more.

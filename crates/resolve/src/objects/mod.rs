@@ -14,12 +14,10 @@ mod own_locks;
 mod patterns;
 mod pools;
 mod rows;
-mod same_call;
 mod sources;
 mod table;
 
 pub use callers::StackFrames;
 pub use names::{path as file_path, socket_address};
-pub use same_call::in_same_call;
 pub use sources::ObjectSources;
 pub use table::{ResolvedObjects, data_addresses, resolve};

@@ -105,7 +105,7 @@ impl Trace {
                 waker_kind: off.waker_kind[row],
                 waker_stack: off.waker_stack[row],
                 holder: thread_of(off.holder[row]),
-                again: false,
+                same_call: false,
             });
         }
         for row in 0..self.off_cpu.len() {

@@ -101,7 +101,8 @@ impl Trace {
     /// The off-CPU intervals and samples thread by thread: of the index, or made of the tables once. Tables that are
     /// changed afterwards do not change them.
     pub fn events(&self) -> &Events {
-        self.events.get_or_init(|| Arc::new(Events::of(&self.threads, &self.off_cpu, &self.samples, &self.stacks)))
+        let rows_named = (&self.stacks, &self.objects);
+        self.events.get_or_init(|| Arc::new(Events::of(&self.threads, &self.off_cpu, &self.samples, rows_named)))
     }
 
     /// What each thread says that it is in at every instant; made of the tables once, as the events are.

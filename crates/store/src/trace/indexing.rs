@@ -125,7 +125,7 @@ impl IndexWriter {
         let tables = folder.tables()?;
         let threads = trace.threads.tid.len();
         let counts = |def| counts(&TableReader::new(tables.clone()), def, threads);
-        let mut making = Making::new(&counts(&OffCpu::DEF)?, &counts(&Samples::DEF)?);
+        let mut making = Making::new(&counts(&OffCpu::DEF)?, &counts(&Samples::DEF)?, &trace.objects);
         let reader = &TableReader::new(tables.clone());
         let ends = &trace.stacks.end;
         let mut order = InOrder::new(&tables, "column off_cpu.start_ns is damaged");

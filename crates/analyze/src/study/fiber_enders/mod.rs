@@ -330,7 +330,7 @@ fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
             wait_ns: to - at,
             runnable_ns: if is_last { row.runnable_ns } else { 0 },
             outcome: if is_last { row.outcome } else { Outcome::Woken.code() },
-            again: at > row.start_ns,
+            same_call: at > row.start_ns,
             ..row.clone()
         };
         rows.push(match held {

@@ -89,7 +89,7 @@ fn waits(trace: &mut Trace, fiber: usize, (from, to): (u64, u64), object: usize,
         waker_kind: 0,
         waker_stack: StackId::NONE,
         holder: ThreadId::NONE,
-        again: false,
+        same_call: false,
     });
 }
 
@@ -103,7 +103,7 @@ fn runs(trace: &mut Trace, fiber: usize, (from, to): (u64, u64), functions: &str
 fn pieces(trace: &Trace, fiber: usize) -> Vec<(u64, u64, Option<usize>, bool)> {
     let rows = (0..trace.off_cpu.len()).filter_map(|row| trace.off_cpu.row(row));
     let of_fiber = rows.filter(|row| row.thread == ThreadId::new(fiber));
-    of_fiber.map(|row| (row.start_ns, row.wait_ns, row.waker.get(), row.again)).collect()
+    of_fiber.map(|row| (row.start_ns, row.wait_ns, row.waker.get(), row.same_call)).collect()
 }
 
 #[test]

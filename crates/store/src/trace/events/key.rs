@@ -44,8 +44,8 @@ impl EventKey {
         }
     }
 
-    /// The key of an off-CPU row.
-    pub fn off_cpu(rows: &OffCpu, row: usize) -> Self {
+    /// The key of an off-CPU row; `again`: it goes on in the same call as the thread's wait before it.
+    pub(super) fn off_cpu(rows: &OffCpu, row: usize, again: bool) -> Self {
         Self {
             thread: rows.thread[row].raw(),
             object: rows.object[row].raw(),
@@ -57,7 +57,7 @@ impl EventKey {
             reason: Reason::from_code(rows.reason[row]).code(),
             outcome: rows.outcome[row],
             waker_kind: rows.waker_kind[row],
-            again: u8::from(rows.again[row]),
+            again: u8::from(again),
             unused: [0; 2],
         }
     }
@@ -107,7 +107,8 @@ impl EventKey {
         self.outcome
     }
 
-    /// Whether the wait goes on in the same call as the thread's wait before it.
+    /// Whether the wait goes on in the same call as the thread's wait before it, as far as `off_cpu.same_call` and what the thread did
+    /// in between tell.
     pub fn again(&self) -> bool {
         self.again != 0
     }

@@ -2,10 +2,11 @@
 
 use super::key::EventKey;
 use super::rows::{Estimate, OFF_CPU_COLUMNS, OFF_KEY, SAMPLE_COLUMNS, SAMPLE_KEY};
+use super::same_call::SameCalls;
 use super::totals::EventTotals;
 use crate::hash::WordMap;
 use crate::index::Packer;
-use crate::tables::{OffCpu, Samples};
+use crate::tables::{Objects, OffCpu, Samples};
 
 /// Events while they are made of the tables' rows, which come in order of time.
 pub(in crate::trace) struct Making {
@@ -16,15 +17,16 @@ pub(in crate::trace) struct Making {
     /// Sums over them.
     pub totals: EventTotals,
     keys: Keys,
+    same_calls: SameCalls,
     estimates: Vec<Estimate>,
 }
 
 impl Making {
-    /// For threads with so many intervals and samples each.
-    pub fn new(off_cpu: &[u64], samples: &[u64]) -> Self {
-        let keys = Keys::new(off_cpu.len());
+    /// For threads with so many intervals and samples each, which name rows of `objects`.
+    pub fn new(off_cpu: &[u64], samples: &[u64], objects: &Objects) -> Self {
+        let (keys, same_calls) = (Keys::new(off_cpu.len()), SameCalls::new(off_cpu.len(), objects));
         let (off_cpu, samples) = (Packer::new(off_cpu), Packer::new(samples));
-        Self { off_cpu, samples, totals: EventTotals::default(), keys, estimates: Vec::new() }
+        Self { off_cpu, samples, totals: EventTotals::default(), keys, same_calls, estimates: Vec::new() }
     }
 
     /// Adds rows of the table; `ends` are those of the stacks table.
@@ -32,7 +34,8 @@ impl Making {
         for row in 0..rows.thread.len() {
             self.totals.count(ends, rows.stack[row]);
             let Some(thread) = rows.thread[row].get() else { continue };
-            let key = self.keys.of(EventKey::off_cpu(rows, row));
+            let again = self.same_calls.goes_on(rows, row);
+            let key = self.keys.of(EventKey::off_cpu(rows, row, again));
             let times = [rows.start_ns[row], rows.wait_ns[row], rows.runnable_ns[row]];
             self.off_cpu.push(thread, [times[0], times[1], times[2], u64::from(key), u64::from(rows.cpu[row])]);
         }

@@ -1,16 +1,18 @@
 //! Events: off-CPU intervals and samples thread by thread, each thread's in order of time, as they are analyzed.
 //! It takes rows of the tables `off_cpu` and `samples` and gives packed rows, numbered thread by thread with gaps between
-//! threads; what the events of one place have in common is said once, in a key. It does not read or write files.
+//! threads; what the events of one place have in common is said once, in a key. Which waits go on in the call of the wait before them is
+//! concluded here, once, so that a better rule serves old results (`same_call.rs`). It does not read or write files.
 
 mod key;
 mod making;
 mod rows;
+mod same_call;
 mod totals;
 
 use dwell_model::{StackId, ThreadId};
 
 use crate::index::{CHUNK, Column};
-use crate::tables::{OffCpu, Samples, Stacks, Threads};
+use crate::tables::{Objects, OffCpu, Samples, Stacks, Threads};
 pub use key::EventKey;
 pub(super) use making::Making;
 pub use rows::{Estimate, OffCpuEvents, OffCpuTimes, SampleEvents};
@@ -33,7 +35,12 @@ pub struct Events {
 
 impl Events {
     /// The events of a trace with these tables, in memory.
-    pub(super) fn of(threads: &Threads, off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> Self {
+    pub(super) fn of(
+        threads: &Threads,
+        off_cpu: &OffCpu,
+        samples: &Samples,
+        (stacks, objects): (&Stacks, &Objects),
+    ) -> Self {
         let threads = threads.tid.len();
         let counts = |of_row: &mut dyn Iterator<Item = ThreadId>| {
             let mut counts = vec![0u64; threads];
@@ -42,7 +49,7 @@ impl Events {
         };
         let sampled = samples.thread.iter().zip(&samples.estimated).filter(|(_, estimated)| !**estimated);
         let sampled = counts(&mut sampled.map(|(thread, _)| *thread));
-        let mut making = Making::new(&counts(&mut off_cpu.thread.iter().copied()), &sampled);
+        let mut making = Making::new(&counts(&mut off_cpu.thread.iter().copied()), &sampled, objects);
         making.off_cpu_rows(off_cpu, &stacks.end);
         making.sample_rows(samples, &stacks.end);
         making.off_cpu.finish();
