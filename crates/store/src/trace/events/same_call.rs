@@ -114,7 +114,6 @@ mod tests {
     use dwell_model::{ObjectId, ProcessId, StackId, ThreadId};
 
     use super::*;
-    use crate::table::Table;
     use crate::tables::{ObjectRow, OffCpuRow};
 
     /// A wait of thread `thread` for the one lock from `from` to `to` us, ended by `waker`.
