@@ -7,7 +7,7 @@ use dwell_model::{FiberId, FindingDef, ProcessId, StackId};
 use dwell_store::Table as _;
 use dwell_view::Word;
 
-use crate::findings::connecting_times::{ConnectingTimes, connecting_times};
+use crate::findings::connecting_times::connecting_times;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::quantile::median_of;
@@ -89,7 +89,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     opened.keys().for_each(|(process, _)| *addresses.entry(process).or_default() += 1);
     connecting.retain(|process, _| addresses.get(process) == Some(&1));
     let finding = |((process, endpoint), of): ((&str, &str), Opened)| {
-        let work = connecting.get(process).copied().filter(|work| work.sum_ns() > of.connect_ns);
+        let work_ns = connecting.get(process).copied().filter(|work_ns| *work_ns > of.connect_ns);
         let text = say!(
             CONNECTIONS_OPENED,
             process = process,
@@ -98,8 +98,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             rate = Word::Real(rate(evidence, of.brief), 0),
             life = Word::Ns(of.life_ns / of.brief),
             made = Word::Ns(of.connect_ns),
-            running = work.map_or(Word::Place(None), |work| Word::Ns(work.running_ns)),
-            waits = work.map_or(Word::Place(None), |work| Word::Ns(work.waits_ns)),
+            work = work_ns.map_or(Word::Place(None), Word::Ns),
         );
         let (stack, place) = place_of(evidence, process, &of.stacks);
         let address = endpoint.strip_prefix("TCP ").unwrap_or(endpoint);
@@ -108,7 +107,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             evidence: text.into(),
             stack,
             place,
-            cost_ns: work.map_or(of.connect_ns, ConnectingTimes::sum_ns),
+            cost_ns: work_ns.unwrap_or(of.connect_ns),
             ..Finding::default()
         }
     };

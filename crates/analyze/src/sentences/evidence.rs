@@ -59,8 +59,8 @@ sentence_table! {
         "{connections} connections, {rate} a second, were closed after {turns} questions at most; they lived {life} by the median, and took {made} to be made at least.",
         "{connections} 本の接続 (毎秒 {rate} 本) が、多くても {turns} 件の要求の後に閉じられました。存続時間の中央値は {life} で、接続に少なくとも合計 {made} かかりました。";
     CONNECTIONS_OPENED = "connections-opened",
-        "{process} opened {connections} connections to {endpoint}, {rate} a second, for a request or two each: each lived {life} on average. To connect took {made} in sum[; with what encryption and logging in need, the functions that make connections ran for {running} and waited for {waits}].",
-        "{process} は {endpoint} への接続を {connections} 本 (毎秒 {rate} 本) 開き、それぞれ要求 1、2 件にしか使いませんでした。存続時間は平均 {life} です。接続に合計 {made} かかりました。[暗号化とログインを含めると、接続を作る関数は {running} 実行し、{waits} 待機しました。]";
+        "{process} opened {connections} connections to {endpoint}, {rate} a second, for a request or two each: each lived {life} on average. To connect took {made} in sum[; with what encryption and logging in need, the functions that make connections ran and waited for {work}].",
+        "{process} は {endpoint} への接続を {connections} 本 (毎秒 {rate} 本) 開き、それぞれ要求 1、2 件にしか使いませんでした。存続時間は平均 {life} です。接続に合計 {made} かかりました。[暗号化とログインを含めると、接続を作る関数の実行と待機は合計 {work} です。]";
     QUEUED = "queued",
         "{connections} connections came and waited {queued} in sum to be accepted, at least: {each} each on average. Up to {most} waited at once, of {limit} that may.",
         "{connections} 個の接続が、受け付けられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。";

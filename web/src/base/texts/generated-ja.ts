@@ -284,7 +284,7 @@ export const sentencesJa: Record<string, string> = {
   "chatty-shortest": "平均 {bytes} バイトの要求 {turns} 件が、それぞれ 1 往復かかりました。最短の往復時間は {round_trip} です。",
   "shortest-round-trip": "最短の往復時間は {round_trip} です。",
   "connection-churn": "{connections} 本の接続 (毎秒 {rate} 本) が、多くても {turns} 件の要求の後に閉じられました。存続時間の中央値は {life} で、接続に少なくとも合計 {made} かかりました。",
-  "connections-opened": "{process} は {endpoint} への接続を {connections} 本 (毎秒 {rate} 本) 開き、それぞれ要求 1、2 件にしか使いませんでした。存続時間は平均 {life} です。接続に合計 {made} かかりました。[暗号化とログインを含めると、接続を作る関数は {running} 実行し、{waits} 待機しました。]",
+  "connections-opened": "{process} は {endpoint} への接続を {connections} 本 (毎秒 {rate} 本) 開き、それぞれ要求 1、2 件にしか使いませんでした。存続時間は平均 {life} です。接続に合計 {made} かかりました。[暗号化とログインを含めると、接続を作る関数の実行と待機は合計 {work} です。]",
   "queued": "{connections} 個の接続が、受け付けられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。",
   "dropped": "キューに空きがないため {drops} 個が破棄されました。",
   "behind-slow": "{waits} 回の待機のうち {long} 回は {length} (中央値)、ほかは {usual} で、待機時間の {share} です。そのとき {questions} 個 (中央値) の要求が送信済みで、その応答は遅い応答の後になりました。",

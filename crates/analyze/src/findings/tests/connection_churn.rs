@@ -38,6 +38,28 @@ fn a_connection_for_each_request_is_told() {
 }
 
 #[test]
+fn what_runs_and_waits_in_functions_that_connect_is_its_cost() {
+    let with_handshakes = |rows| {
+        let mut trace = connecting(rows, 50, 49);
+        let names = trace.frames.function.iter_mut().filter(|name| *name == "work");
+        names.for_each(|name| "SSL_do_handshake".clone_into(name));
+        trace.tables_changed();
+        trace
+    };
+    let trace = with_handshakes(4);
+    let finding = the("connection-churn", &trace);
+    let text = finding.evidence.to_string();
+    assert_eq!(finding.cost_ns, trace.elapsed_ns(), "{text}");
+    assert!(text.contains("the functions that make connections ran and waited for 1.00 s"), "{text}");
+
+    let mut two = with_handshakes(8);
+    two.connects.endpoint[4..].fill("TCP 127.0.0.1:9090".into());
+    let found = findings_of(&Fold::new(&two, &Query::default()).unwrap());
+    let costs = found.iter().filter(|(def, _)| def.id == "connection-churn").map(|(_, finding)| finding.cost_ns);
+    assert_eq!(costs.collect::<Vec<_>>(), [196 * 30_000; 2], "of two addresses nobody knows which it was for");
+}
+
+#[test]
 fn connections_that_are_kept_few_or_to_many_addresses_are_not() {
     assert!(!is_told(&connecting(4, 500, 0)), "a pool, or connections that carry many requests");
     assert!(!is_told(&connecting(4, 20, 20)), "few");
