@@ -98,7 +98,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             rate = Word::Real(rate(evidence, of.brief), 0),
             life = Word::Ns(of.life_ns / of.brief),
             made = Word::Ns(of.connect_ns),
-            work = work_ns.map_or(Word::Place(None), Word::Ns),
+            work = Word::Ns(work_ns.unwrap_or(0)),
         );
         let (stack, place) = place_of(evidence, process, &of.stacks);
         let address = endpoint.strip_prefix("TCP ").unwrap_or(endpoint);

@@ -14,6 +14,7 @@ use crate::reports::cpus_used::{are_bound, are_taken, cpus_used, others_ns};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
 use crate::stacks::collectors::CollectorFunctions;
+use crate::stacks::go_runtime::is_of_go_runtime;
 use crate::study::explain::{RunQueue, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
@@ -253,7 +254,8 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let cpu_ns = fold.shown().cpu_ns();
     // New threads that queue for their first CPU are churn.
     let started = |site: &Site| site.key.reason != Some(Reason::Starting);
-    let counts = |site: &Site| started(site) && !is_of_go_runtime(fold.trace, site);
+    let of_runtime = |site: &Site| site.key.thread.get().is_some_and(|thread| is_of_go_runtime(fold.trace, thread));
+    let counts = |site: &Site| started(site) && !of_runtime(site);
     let queued_ns: u64 = fold.selected_if(counts).map(|(.., weights)| total(&weights.runnable)).sum();
     let preempted = |site: &Site| site.key.reason == Some(Reason::Preempted);
     let preempted_ns: u64 = fold.selected_if(preempted).map(|(.., weights)| total(&weights.runnable)).sum();
@@ -362,15 +364,6 @@ fn busiest(fold: &Fold<'_>, running: BTreeMap<StackId, u64>) -> StackId {
         places.entry(place).or_insert((0, stack)).0 += ns;
     }
     places.into_values().max_by_key(|(ns, _)| *ns).map_or(StackId::NONE, |(_, stack)| stack)
-}
-
-/// Whether it is of a goroutine by which Go's runtime works: that yields to all others, and so is ready most of the time.
-fn is_of_go_runtime(trace: &Trace, site: &Site) -> bool {
-    let thread = site.key.thread.get().filter(|thread| *thread < trace.fiber_threads);
-    thread.is_some_and(|thread| {
-        let name = trace.threads.name[thread].as_str();
-        name.starts_with("runtime.") && name != "runtime.main"
-    })
 }
 
 /// Time of a histogram over numbers of threads in which there were more than `count`, ns.

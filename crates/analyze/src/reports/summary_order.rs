@@ -77,10 +77,9 @@ pub fn is_told(cause: &CauseWeight, findings: &[FindingWeight]) -> bool {
 
 /// Whether the finding says what it is that ran there, if that is the cause. That threads wait often and briefly there does not.
 fn tells(finding: &FindingWeight, cause: &CauseWeight) -> bool {
-    if finding.is_of_connections && cause.connects {
-        return true;
-    }
-    !finding.is_of_short_waits && cause.ran_at.as_ref() == Some(&finding.place) && finding.cost_ns >= cause.ns / 2
+    let is_there = cause.ran_at.as_ref() == Some(&finding.place);
+    let is_it = is_there || (finding.is_of_connections && cause.connects);
+    !finding.is_of_short_waits && is_it && finding.cost_ns >= cause.ns / 2
 }
 
 fn row_of(list: &str, row: usize) -> Row {
@@ -137,9 +136,11 @@ mod tests {
     #[test]
     fn that_connections_are_made_too_often_is_told_in_place_of_the_work_that_this_takes() {
         let handshakes = [waits(200), CauseWeight { connects: true, ..waits(100) }];
-        let often = [FindingWeight { is_of_connections: true, ..finding(10, "") }];
+        let often = [FindingWeight { is_of_connections: true, ..finding(50, "") }];
         assert_eq!(told(&handshakes, &often), "c0 f0");
         assert_eq!(told(&[waits(100)], &often), "c0 f0", "the program runs something else");
         assert!(is_told(&handshakes[1], &often) && !is_told(&waits(100), &often));
+        let little = [FindingWeight { is_of_connections: true, ..finding(10, "") }];
+        assert!(!is_told(&handshakes[1], &little), "another program's connections may be meant");
     }
 }

@@ -8,6 +8,7 @@ pub mod channels;
 pub mod collectors;
 pub mod connecting;
 pub mod frames;
+pub mod go_runtime;
 pub mod idle;
 pub mod java_locks;
 pub mod name_words;

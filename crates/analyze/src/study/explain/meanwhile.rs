@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dwell_model::{ObjectType, Outcome};
 use dwell_store::{EventKey, Trace};
 
+use crate::stacks::go_runtime::is_of_go_runtime;
 use crate::stacks::object::object_type;
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::names::Names;
@@ -100,7 +101,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     for_each_interval(trace, |interval| {
         let span = (interval.from, interval.to);
         let thread = interval.thread;
-        if thread == waits.thread || within(&waits.spans, span).next().is_none() {
+        let is_other = thread != waits.thread && !is_of_go_runtime(trace, thread);
+        if !is_other || within(&waits.spans, span).next().is_none() {
             return;
         }
         let role = names.role_of(thread);

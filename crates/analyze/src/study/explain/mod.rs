@@ -15,12 +15,12 @@ mod asked_spans;
 mod askers;
 mod awaited_ends;
 mod bare_stacks;
-mod beside;
 mod blocked_loops;
 mod broadcasts;
 mod brokers;
 mod busy_servers;
 mod call_paths;
+mod cause_meanwhile;
 mod cause_pieces;
 mod chains;
 mod children;
@@ -94,7 +94,7 @@ pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 use self::asked_spans::{asked_spans, within};
-use self::beside::{look_beside, set_ran_mostly};
+use self::cause_meanwhile::set_meanwhile;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use self::classes::Classes;
@@ -117,7 +117,7 @@ pub use self::open_requests::{
 };
 pub use self::places::{function_at, is_of_program, wait_place};
 pub use self::roots::RootCause;
-use self::roots::{in_order, root_causes};
+use self::roots::{in_order, root_causes, set_ran_mostly};
 pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
@@ -329,7 +329,7 @@ fn causes<'t>(
     let roots = root_causes(names, chains, found);
     let mut causes = in_order(many_files_as_one(names, roots));
     set_ran_mostly(path_ns, &mut causes);
-    look_beside(fold, path_ns, names, &mut causes);
+    set_meanwhile(fold, path_ns, names, &mut causes);
     causes
 }
 

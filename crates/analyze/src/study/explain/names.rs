@@ -18,7 +18,7 @@ use crate::study::explain::object_titles::{
 };
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::requests::answers_request;
-use crate::study::explain::roles::{FORKED, filters, roles};
+use crate::study::explain::roles::{DELAY_SCHEDULER, FORKED, filters, roles};
 use crate::study::explain::terms::{
     LabelId, NOTHING, PlaceId, RoleId, accepts, asks_by_datagrams, is_connection_pool, is_full_pipe, is_needed,
     is_of_event_loop, parks_threads,
@@ -225,7 +225,8 @@ impl<'f, 't> Names<'f, 't> {
     /// Whether threads wait there until the next of the program's own timers: an event loop, or the thread by which a runtime has them.
     pub fn waits_for_own_timers(&self, label: LabelId) -> bool {
         let is_loop = self.is_of_event_loop(label) && !self.asks_by_datagrams(label);
-        is_loop || TIMER_THREADS.iter().any(|function| self.label(label).ends_with(function))
+        let within = |function: &&str| self.label(label).strip_suffix(*function).is_some_and(|it| it.ends_with(' '));
+        is_loop || TIMER_THREADS.iter().any(within)
     }
 
     /// Whether threads wait there for an answer to a datagram.
@@ -468,9 +469,9 @@ impl<'f, 't> Names<'f, 't> {
 
 /// In which functions runtimes wait for the time of the next of their timers: Java's virtual threads and pools sleep by these.
 const TIMER_THREADS: &[&str] = &[
-    " java.util.concurrent.DelayScheduler.run",
-    " java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take",
-    " java.util.TimerThread.mainLoop",
+    DELAY_SCHEDULER,
+    "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take",
+    "java.util.TimerThread.mainLoop",
 ];
 
 /// Objects of a variable from which on they are told as one: each thread has its own.

@@ -99,7 +99,7 @@ fn role(
 }
 
 /// The function of the thread that wakes Java's virtual threads whose time has come. The kernel cuts its name to that of the pool's workers.
-const DELAY_SCHEDULER: &str = "java.util.concurrent.DelayScheduler.run";
+pub const DELAY_SCHEDULER: &str = "java.util.concurrent.DelayScheduler.run";
 
 /// Whether a thread is that one, by its first stacks.
 fn waits_for_delays(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> bool {
@@ -330,6 +330,18 @@ mod tests {
         trace.processes.command_line[0] = programs[0].1.into();
         let forked: Vec<bool> = (0..5).map(|process| is_forked(&trace, process)).collect();
         assert_eq!(forked, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn the_thread_that_ends_javas_delays_has_a_role_of_its_own() {
+        let mut trace =
+            crate::test_support::trace_dsl::trace("app: #\nForkJoinPool-1-: #ss#ss#\nForkJoinPool-1-: #ccccc#");
+        let runs = trace.frames.function.iter_mut().filter(|name| *name == "use_s");
+        runs.for_each(|name| DELAY_SCHEDULER.clone_into(name));
+        trace.tables_changed();
+        let query = crate::question::query::Query::default();
+        let fold = crate::engine::fold::Fold::new(&trace, &query).unwrap();
+        assert_eq!(roles(&trace, &fold.stacks)[1..], ["ForkJoinPool-N- DelayScheduler", "ForkJoinPool-N-"]);
     }
 
     #[test]

@@ -245,13 +245,26 @@ fn tell_network_from_outside(causes: &mut [Cause]) {
 
 /// The number of the cause that ran longest, if that was a good part of `own_ns` and much longer than any other cause: a program that does
 /// several things one after the other has no place where it is for most of its time.
-pub fn ran_longest(roots: &[RootCause], own_ns: u64) -> Option<usize> {
+fn ran_longest(roots: &[RootCause], own_ns: u64) -> Option<usize> {
     let weight = |root: &RootCause| if root.is_behind_others() { 0 } else { root.wait_ns.max(root.path_ns) };
     let (number, longest) = roots.iter().enumerate().max_by_key(|(number, root)| (weight(root), Reverse(*number)))?;
     let others = roots.iter().enumerate().filter(|(other, _)| *other != number);
     let next_ns = others.map(|(_, root)| weight(root)).max().unwrap_or(0);
     let is_longest = longest.path_ns as f64 >= LONGER_THAN_NEXT * next_ns as f64;
     (is_longest && longest.ran_for(LARGE_PART, own_ns)).then_some(number)
+}
+
+/// Says which causes ran for most of the way to the program's end, apart from the time in which others had the CPUs.
+pub fn set_ran_mostly(path_ns: u64, causes: &mut [RootCause]) {
+    let of_others = causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum();
+    let own_ns = path_ns.saturating_sub(of_others);
+    let longest = ran_longest(causes, own_ns);
+    for (number, root) in causes.iter_mut().enumerate() {
+        root.ran_mostly = own_ns > 0 && (root.ran_for_most_of(own_ns) || longest == Some(number));
+        if root.ran_mostly {
+            root.chains.clear(); // of waits that it hardly explains
+        }
+    }
 }
 
 /// The causes, the largest first.

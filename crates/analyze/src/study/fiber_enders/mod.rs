@@ -106,9 +106,9 @@ impl<'t> CodePlaces<'t> {
         rows.take(DEPTH).filter_map(move |row| stacks.frame[row].get())
     }
 
-    /// The functions of a wait's own code, from the one that waits on.
+    /// The functions of a wait's own code, from the one that waits on. With `runtime.goexit` every goroutine begins.
     fn callers(&self, stack: StackId) -> Vec<u32> {
-        let own = self.frames(stack).skip_while(|&frame| self.is_library[frame]);
+        let own = self.frames(stack).filter(|&frame| !self.is_library[frame]);
         own.take(CALLERS).map(|frame| self.function_of[frame]).collect()
     }
 

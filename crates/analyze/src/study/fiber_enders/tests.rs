@@ -135,6 +135,15 @@ fn nobody_is_named_who_was_in_no_function_that_takes_the_lock() {
 }
 
 #[test]
+fn what_every_goroutine_begins_with_takes_no_lock() {
+    let mut trace = fibers(2);
+    runs(&mut trace, 0, (0, 100), "runtime.goexit runtime.gcBgMarkWorker");
+    waits(&mut trace, 1, (0, 100), LEDGER, &format!("runtime.goexit {AT_LOCK}"));
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 1), [(0, 100, None, false)]);
+}
+
+#[test]
 fn a_wait_group_waits_for_the_child_that_ended_last() {
     let mut trace = fibers(3);
     trace.threads.end_ns[1] = 60;

@@ -1,11 +1,11 @@
-//! What there is to say of causes besides: whether they ran for most of the way to the program's end, and what others did meanwhile.
+//! Of which causes it is told what others did meanwhile.
 
 use crate::engine::fold::Fold;
 use crate::study::explain::awaited_ends::is_awaited;
 use crate::study::explain::meanwhile::{MeanwhileKind, meanwhile};
 use crate::study::explain::names::Names;
 use crate::study::explain::pollers::pollers;
-use crate::study::explain::roots::{RootCause, ran_longest};
+use crate::study::explain::roots::RootCause;
 use crate::study::explain::sleeps::{sleep_within, sleeps_for_lock};
 use crate::study::explain::terms::CauseKind;
 
@@ -14,21 +14,8 @@ const AWAITED_PART: u64 = 20;
 /// Causes of which it is told what others did meanwhile.
 const LOOKED_BESIDE: usize = 3;
 
-/// Says which causes ran for most of the way to the program's end, but for what others had the CPUs.
-pub fn set_ran_mostly(path_ns: u64, causes: &mut [RootCause]) {
-    let of_others = causes.iter().filter(|root| root.is_behind_others()).map(|root| root.path_ns).sum();
-    let own_ns = path_ns.saturating_sub(of_others);
-    let longest = ran_longest(causes, own_ns);
-    for (number, root) in causes.iter_mut().enumerate() {
-        root.ran_mostly = own_ns > 0 && (root.ran_for_most_of(own_ns) || longest == Some(number));
-        if root.ran_mostly {
-            root.chains.clear(); // of waits that it hardly explains
-        }
-    }
-}
-
-/// What others did meanwhile: beside causes that only the program's end waited for, sleeps, and those whose enders sampling did not see.
-pub fn look_beside<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
+/// Looks what others did during causes that only the program's end waited for, sleeps, and waits whose enders sampling did not see.
+pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     // What a runtime's poller was told may have been this program's own.
     let of_fibers = names.are_of_sampled_fibers();
     let is_unseen = |root: &RootCause| of_fibers && matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
