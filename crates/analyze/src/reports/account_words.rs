@@ -74,7 +74,11 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[Summ
         notes.push(sentence.into());
     }
     notes.extend(busiest_servers(fold, explanation).into_iter().map(Prose::from));
-    let on_path = on_path(explanation);
+    let tells_standstill =
+        |told: &SummaryCause<'_>| matches!(told.row, CauseRow::Wait(root) if explanation.stands_still(root));
+    let is_still = told.iter().any(tells_standstill);
+    // Who broke off a program that stands still is not what its time went by with.
+    let on_path = if is_still { Vec::new() } else { on_path(explanation) };
     let first_is_told = |first: &(String, u64)| match told.first().map(|told| &told.row) {
         Some(CauseRow::Wait(root)) => brief(explanation, root) == first.0,
         _ => false,
@@ -84,7 +88,8 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[Summ
         let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
         notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
     }
-    notes.extend(explanation.standstill.as_ref().map(|still| {
+    let still = explanation.standstill.as_ref().filter(|_| !is_still);
+    notes.extend(still.map(|still| {
         let waits: Vec<String> =
             still.waits.iter().take(STANDING_WAITS).map(|link| link_text(explanation, link)).collect();
         say!(STANDS_STILL, wall = Word::Ns(still.wall_ns), waits = waits.join("; ")).into()

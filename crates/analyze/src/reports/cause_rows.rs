@@ -78,8 +78,10 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
         let is_usual = least > 0
             && root.cause.kind == CauseKind::Unfinished
             && explanation.ends_elsewhere(root)
-            && explanation.deadlock(root).is_none();
-        (delay_ns(root) >= least.max(1) && !is_usual) || is_of_end || is_for_outside
+            && explanation.deadlock(root).is_none()
+            && !explanation.stands_still(root);
+        let is_of_deadlock = least > 0 && explanation.leads_to_deadlock(root);
+        (delay_ns(root) >= least.max(1) && !is_usual && !is_of_deadlock) || is_of_end || is_for_outside
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();

@@ -377,6 +377,8 @@ sentence_table! {
         "記録が先に終わりました。同様の待機は、より大きな原因が示すとおり、それまでは終わっていました。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
+    ADVICE_STANDS_STILL = "advice-stands-still", "No thread of the program is left that could end it: look for a notification that came before the wait, a count that is never reached since somebody ended early (an exception), a queue that nobody fills or closes, or workers that wait for work which only they could do.",
+        "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",

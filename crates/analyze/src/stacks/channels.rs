@@ -86,6 +86,18 @@ pub fn awaits_result(trace: &Trace, stack: StackId) -> bool {
     functions(trace, stack).take(QUEUE_DEPTH).any(is_for_result)
 }
 
+/// Functions of pools that run a task.
+#[rustfmt::skip]
+const RUNS_POOL_TASK: &[&str] = &[
+    "java.util.concurrent.ThreadPoolExecutor.runWorker", "java.util.concurrent.ForkJoinWorkerThread.run",
+    "java.util.concurrent.ForkJoinPool.runWorker", "_WorkItem.run",
+];
+
+/// Whether a stack is one of a thread that runs a task of a pool.
+pub fn runs_pool_task(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack).any(|function| RUNS_POOL_TASK.iter().any(|name| function.starts_with(name)))
+}
+
 fn is_for_result(function: &str) -> bool {
     AWAITS_RESULT.iter().any(|name| function.starts_with(name)) || is_synchronous(function)
 }

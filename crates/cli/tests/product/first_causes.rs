@@ -22,7 +22,6 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::rust_closures", rust_closures),
         Case::new("first_causes::java_barrier", java_barrier),
         Case::new("first_causes::node_timers", node_timers),
-        Case::new("first_causes::standstill", standstill),
         Case::new("first_causes::attached_pool", attached_pool),
         Case::new("first_causes::stopped", stopped),
         Case::new("first_causes::computing", computing),
@@ -233,16 +232,6 @@ fn node_timers() -> Result<()> {
     expect_first(&recording, "timed-out", 1.5, &["timer of its own"])
 }
 
-const LOST_NOTIFICATION: &str = "
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-#include <unistd.h>
-static std::mutex lock; static std::condition_variable ready;
-static void wait_until_ready() { usleep(50000); std::unique_lock<std::mutex> hold(lock); ready.wait(hold); }
-int main() { std::thread waiting(wait_until_ready); ready.notify_all(); waiting.join(); }
-";
-
 /// What is recorded of a program that runs already, in two seconds.
 pub fn attached(program: &mut Command) -> Result<Recording> {
     let running = Running::start(program)?;
@@ -253,19 +242,6 @@ pub fn attached(program: &mut Command) -> Result<Recording> {
     let output = dwell.finish()?;
     running.signal(Signal::KILL)?;
     Recording::in_folder(folder, output)
-}
-
-/// A notification that came before the wait: nobody is left who could wake the program, if no signal does.
-fn standstill() -> Result<()> {
-    needs_recording()?;
-    let folder = TempDir::new()?;
-    let app = compiled("g++", &["-g", "-O1", "-pthread"], "lost.cpp", LOST_NOTIFICATION, folder.path())?;
-    let recording = attached(&mut Command::new(app))?;
-    let summary = recording.report(&["explain"])?.to_string();
-    for words in ["All threads have waited", "wait_until_ready", "a notification that came before the wait"] {
-        ensure!(summary.contains(words), "{words:?} is not told: {summary}");
-    }
-    Ok(())
 }
 
 const POOL: &str = "

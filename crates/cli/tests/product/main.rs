@@ -35,6 +35,7 @@ mod faults_page;
 mod faults_recording;
 mod fibers;
 mod first_causes;
+mod first_causes_of_hangs;
 mod first_causes_of_polls;
 mod first_causes_of_programs;
 mod fleet;
@@ -148,6 +149,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     connections::cases,
     attached_causes::cases,
     send_queues::cases,
+    first_causes_of_hangs::cases,
     first_causes_of_polls::cases,
     first_causes_of_programs::cases,
     counted_events::cases,

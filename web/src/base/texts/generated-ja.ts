@@ -259,6 +259,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-memory-limit": "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。",
   "advice-unfinished-usual": "記録が先に終わりました。同様の待機は、より大きな原因が示すとおり、それまでは終わっていました。",
   "advice-unfinished": "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。",
+  "advice-stands-still": "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。",
   "advice-unseen": "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。",
   "advice-meanwhile": "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。",
   "advice-unseen-of-fibers": "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。",

@@ -1,5 +1,6 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
+mod by_type;
 mod request_waits;
 mod telling_keys;
 
@@ -11,18 +12,18 @@ use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, UNSEEN, WakerKin
 use dwell_store::{EventKey, Trace};
 
 use self::telling_keys::{consumes, is_answer_of_unix, waits_as_worker};
-use crate::stacks::channels::{awaits_result, calls_synchronously, hands_to_queue, receives_from_queue, sends};
+use crate::stacks::channels::{awaits_result, calls_synchronously, hands_to_queue, receives_from_queue};
 use crate::stacks::java_locks::takes_java_lock;
 use crate::stacks::object::object_type;
 use crate::study::explain::answers::Answers;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
-use crate::study::explain::bare_stacks::{is_of_kernel, is_without_callers};
+use crate::study::explain::bare_stacks::is_of_kernel;
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::children::{is_by_own_child, is_for_child, is_upstream};
 use crate::study::explain::dialogues::Dialogues;
-use crate::study::explain::go_requests::{is_select_of_package, request_goroutines};
+use crate::study::explain::go_requests::request_goroutines;
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::names::Names;
 use crate::study::explain::open_requests::KeptLoops;
@@ -31,12 +32,13 @@ use crate::study::explain::saturated_pools::pool_answers;
 use crate::study::explain::saturated_threads::waiting_parents;
 use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
+use crate::study::explain::standstill::Standstill;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_full_pipe, is_internal, is_needed,
-    is_of_event_loop, is_response, is_within_machine, listens, parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_internal, is_needed, is_of_event_loop,
+    is_response, is_within_machine, listens, parks_threads, serves,
 };
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
-use crate::study::explain::waiting_calls::{LISTENS, READS, SIGNALS, calls_one_of};
+use crate::study::explain::waiting_calls::{LISTENS, READS, calls_one_of};
 
 /// How long an acknowledgement is delayed, ns: 40 ms to 200 ms (TCP_DELACK_MIN, TCP_DELACK_MAX in include/net/tcp.h), and what a timer
 /// and a switch take.
@@ -89,6 +91,7 @@ pub struct Classes<'n, 't> {
     waiting_parents: HashSet<usize>,
     /// Goroutines that answer requests one after the other.
     request_goroutines: HashSet<usize>,
+    standstill: Option<Standstill>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -109,6 +112,7 @@ impl<'n, 't> Classes<'n, 't> {
         let keys = &trace.events().keys;
         let consumers: Vec<bool> = keys.iter().map(|key| consumes(names, trace, key)).collect();
         let workers: Vec<bool> = keys.iter().map(|key| waits_as_worker(names, &dialogues, key)).collect();
+        let standstill = Standstill::new(trace, names.stacks(), &mut is_idle);
         let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
@@ -133,13 +137,14 @@ impl<'n, 't> Classes<'n, 't> {
             broadcasters,
             waiting_parents,
             request_goroutines: request_goroutines(trace),
+            standstill,
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
         let pool_answers = pool_answers(trace, role_of);
         let of_key = |(number, key): (usize, &EventKey)| match (consumers[number], is_idle(key)) {
             (true, _) => OfKey::Known(WaitClass::Idle),
-            (false, false) if pool_answers[number] => OfKey::Known(WaitClass::Demand),
+            (false, false) if pool_answers[number] || classes.stands_still(number) => OfKey::Known(WaitClass::Demand),
             (false, is_idle) => classes.by_key(key, (is_idle, workers[number]), &mut place_of),
         };
         classes.of_key = keys.iter().enumerate().map(of_key).collect();
@@ -175,6 +180,15 @@ impl<'n, 't> Classes<'n, 't> {
     /// Loops that requests wait for.
     pub fn kept_loops(&self) -> &KeptLoops {
         &self.kept_loops
+    }
+
+    /// How the program stands still, if it does.
+    pub fn standstill(&self) -> Option<&Standstill> {
+        self.standstill.as_ref()
+    }
+
+    fn stands_still(&self, key: usize) -> bool {
+        self.standstill.as_ref().is_some_and(|still| still.has_key(key))
     }
 
     /// The class of an off-CPU row that waited.
@@ -281,45 +295,6 @@ impl<'n, 't> Classes<'n, 't> {
         };
         // Own: a timer's thread; what a loop's own time-out is for may be an answer.
         [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
-    }
-
-    /// The class of waits of a key, as far as what they are for tells.
-    fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
-        use WaitClass::{Demand, Idle, Own, Structure};
-        let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
-        let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
-        let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
-        Some(match kind {
-            ObjectType::Sleep | ObjectType::Timer => {
-                if is_idle {
-                    Idle
-                } else {
-                    Own
-                }
-            }
-            ObjectType::ThreadJoin | ObjectType::ChildProcess => Structure,
-            ObjectType::Signal => {
-                if calls_one_of(key, SIGNALS) {
-                    Idle
-                } else {
-                    Demand
-                }
-            }
-            ObjectType::Channel if sends(self.trace, key.stack()) => Demand,
-            ObjectType::Channel if self.answers_requests(key) && is_select_of_package(self.trace, key) => Demand,
-            ObjectType::Stream if is_full_pipe(name) => Demand,
-            ObjectType::Semaphore if is_connection_pool(name) => Demand,
-            ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
-            // A pool whose threads take work by turns: one of them waits for it, and has the lock.
-            ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
-            // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines.
-            _ if is_unfinished && awaits_result(self.trace, key.stack()) => Idle,
-            ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
-            kind if is_needed(kind) => Demand,
-            // Whoever lacks all callers may wait for anything.
-            kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,
-            _ => return None,
-        })
     }
 
     fn by_key(

@@ -124,7 +124,7 @@ use self::saturated_threads::saturated_threads;
 pub use self::schedules::keeps_schedule;
 pub use self::scripts::runs_scripts;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
-use self::standstill::{Standstill, standstill};
+use self::standstill::StandingProgram;
 pub use self::terms::{
     Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine, parks_threads,
 };
@@ -168,7 +168,7 @@ pub struct Explanation<'f, 't> {
     /// The waits of each deadlock, each for a lock that the next one's thread has.
     pub deadlocks: Vec<Vec<Link>>,
     /// That the program stood still at the end of the recording, without a deadlock.
-    pub standstill: Option<Standstill>,
+    pub standstill: Option<StandingProgram>,
     /// Which part of the waits on each object is of threads that had something to do.
     pub busy_shares: HashMap<ObjectId, f64>,
     /// Steps of the walk: its work.
@@ -257,7 +257,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         busy_shares,
         accept_queues: add_waiting_connections(fold, windows, &mut names, &mut causes),
         causes,
-        standstill: standstill(fold, &mut names).filter(|_| deadlocks.is_empty()),
+        standstill: standing_program(fold, &classes, &mut names).filter(|_| deadlocks.is_empty()),
         deadlocks,
         names,
         accounts,
@@ -274,6 +274,12 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
         always_running,
         expected,
     }
+}
+
+/// What is told where the program stands still; of a part of what was recorded it is not.
+fn standing_program(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &mut Names<'_, '_>) -> Option<StandingProgram> {
+    let still = classes.standstill().filter(|_| fold.query.explains_all())?;
+    Some(still.told(fold.trace, names))
 }
 
 /// The objects that the program's end waited for, each with its time on that path, ns.
@@ -386,6 +392,20 @@ impl Explanation<'_, '_> {
     /// The deadlock that a cause is, if it is one.
     pub fn deadlock(&self, root: &RootCause) -> Option<&[Link]> {
         self.deadlocks.first().filter(|_| root.cause.kind == CauseKind::Circle).map(Vec::as_slice)
+    }
+
+    /// Whether a cause is another wait of a thread that is in a deadlock, at the same place: the JVM looks again from time to time.
+    pub fn leads_to_deadlock(&self, root: &RootCause) -> bool {
+        let Cause { kind, role, place, .. } = root.cause;
+        let is_wait = |link: &Link| (link.role, link.place) == (role, place);
+        matches!(kind, CauseKind::TimedOut | CauseKind::Unfinished) && self.deadlocks.iter().flatten().any(is_wait)
+    }
+
+    /// Whether a cause is a wait in which the program stands still.
+    pub fn stands_still(&self, root: &RootCause) -> bool {
+        let Cause { kind, role, label, place, .. } = root.cause;
+        let link = Link { role, label, place };
+        kind == CauseKind::Unfinished && self.standstill.as_ref().is_some_and(|still| still.waits.contains(&link))
     }
 
     /// Who usually ends waits like those of the cause.

@@ -131,6 +131,11 @@ impl<'f, 't> Names<'f, 't> {
         }
     }
 
+    /// The stacks that it names.
+    pub fn stacks(&self) -> &'f CallStacks<'t> {
+        self.stacks
+    }
+
     /// The role of a thread.
     pub fn role_of(&self, thread: usize) -> RoleId {
         self.role_of.get(thread).copied().unwrap_or(NOTHING)

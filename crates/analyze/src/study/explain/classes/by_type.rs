@@ -1,0 +1,62 @@
+//! What waits are for by the type of their object, and by what the functions that wait are called.
+
+use dwell_model::{ObjectType, Outcome};
+use dwell_store::EventKey;
+
+use super::Classes;
+use crate::stacks::channels::{awaits_result, runs_pool_task, sends};
+use crate::stacks::java_locks::takes_java_lock;
+use crate::stacks::object::object_type;
+use crate::study::explain::bare_stacks::is_without_callers;
+use crate::study::explain::go_requests::is_select_of_package;
+use crate::study::explain::terms::{WaitClass, is_connection_pool, is_full_pipe, is_needed, parks_threads};
+use crate::study::explain::wait_ends::waited_for;
+use crate::study::explain::waiting_calls::{SIGNALS, calls_one_of};
+
+impl Classes<'_, '_> {
+    /// The class of waits of a key, as far as what they are for tells.
+    pub(super) fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
+        use WaitClass::{Demand, Idle, Own, Structure};
+        let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
+        let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
+        let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
+        Some(match kind {
+            ObjectType::Sleep | ObjectType::Timer => {
+                if is_idle {
+                    Idle
+                } else {
+                    Own
+                }
+            }
+            ObjectType::ThreadJoin | ObjectType::ChildProcess => Structure,
+            ObjectType::Signal => {
+                if calls_one_of(key, SIGNALS) {
+                    Idle
+                } else {
+                    Demand
+                }
+            }
+            ObjectType::Channel if sends(self.trace, key.stack()) => Demand,
+            ObjectType::Channel if self.answers_requests(key) && is_select_of_package(self.trace, key) => Demand,
+            ObjectType::Stream if is_full_pipe(name) => Demand,
+            ObjectType::Semaphore if is_connection_pool(name) => Demand,
+            ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
+            // A pool whose threads take work by turns: one of them waits for it, and has the lock.
+            ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
+            // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines; a pool's task has a
+            // result to give.
+            _ if is_unfinished && awaits_result(self.trace, key.stack()) => {
+                if runs_pool_task(self.trace, key.stack()) {
+                    Demand
+                } else {
+                    Idle
+                }
+            }
+            ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
+            kind if is_needed(kind) => Demand,
+            // Whoever lacks all callers may wait for anything.
+            kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,
+            _ => return None,
+        })
+    }
+}
