@@ -3,13 +3,14 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
+use crate::reports::contended_lock::{contended_lock, lock_not_held, lock_of_most, lock_on_the_way, to_holder};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, is_response, is_within_machine, kept_at, library_wait, runs_outside_critical_section,
+    RootCause, asked_collections, is_connection_pool, is_response, is_within_machine, kept_at, library_wait,
     sleeps_for_lock, takes_requests, waits_at,
 };
 
@@ -35,9 +36,6 @@ const MOST_OF_THE_TIME: f64 = 0.3;
 /// Part of the time in which a pool's threads wait from which on they all do.
 const ALL_AT_ONCE: f64 = 0.9;
 
-/// Part of the waits from which on those tell the lock that are not for the end of a thread or child.
-const TELLING_PART: f64 = 0.25;
-
 /// What to do about a cause.
 pub fn advice(
     fold: &Fold<'_>,
@@ -51,12 +49,10 @@ pub fn advice(
     if explanation.deadlock(root).is_some() {
         return say!(ADVICE_DEADLOCK).into();
     }
-    let lock = lock_of_most(names, root, chains);
-    let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
+    let (lock, kind) = contended_lock(explanation, root, chains);
     if let Some(lock) = lock_not_held(fold, explanation, root, chains) {
         return say!(ADVICE_LOCK_NOT_HELD, label = names.label(lock)).into();
     }
-    let lock = lock.filter(|_| kind != Contention::None).map(|link| names.label(link.label));
     if let Some(advice) = by_names(fold, explanation, root, lock) {
         return advice.into();
     }
@@ -64,12 +60,12 @@ pub fn advice(
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
-            MeanwhileKind::Polled(_) => say!(ADVICE_POLLED_BY_OTHERS),
+            MeanwhileKind::Polled(_) => pace_words::polled(explanation, root),
             _ => say!(ADVICE_POLLED),
         },
         (CauseKind::Slept, None) if sleeps_for_lock(&fold.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => {
-            of_others_work(explanation, root, chains).unwrap_or_else(|| slept(explanation, root))
+            of_others_work(explanation, root, chains).unwrap_or_else(|| slept(fold, explanation, root))
         }
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
@@ -88,7 +84,8 @@ pub fn advice(
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
         (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
-            of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(explanation, root))
+            of_others_work(explanation, root, chains)
+                .unwrap_or_else(|| pace_words::loop_timer(explanation, root, chains))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
@@ -110,26 +107,12 @@ pub fn advice(
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
             None if root.is_for_outside() => say!(ADVICE_TIMED_OUT_FOR_OUTSIDE),
-            None if root.is_of_the_end() => say!(ADVICE_END_TIMED_OUT),
+            None if root.is_of_the_end() => pace_words::timed_out(explanation, root),
             None => say!(ADVICE_TIMED_OUT),
         },
         _ => by_kind(explanation, root),
     };
     sentence.into()
-}
-
-/// The lock that others waited for because of a cause, if the threads that ran did not hold it.
-pub fn lock_not_held(
-    fold: &Fold<'_>,
-    explanation: &Explanation<'_, '_>,
-    root: &RootCause,
-    chains: &[&(Vec<Link>, u64)],
-) -> Option<LabelId> {
-    let names = &explanation.names;
-    let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind == CauseKind::Ran)?;
-    let is_lock = names.contention(lock.label, lock.place) == Contention::Lock;
-    (is_lock && runs_outside_critical_section((fold.trace, &fold.stacks, names), root, lock.label))
-        .then_some(lock.label)
 }
 
 /// Whether nobody who is known ended the wait: a sleep, a timer.
@@ -144,6 +127,10 @@ fn by_names(
     root: &RootCause,
     lock: Option<&str>,
 ) -> Option<Sentence> {
+    let is_in_vain = matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Unfinished);
+    if is_in_vain && is_connection_pool(explanation.names.label(root.cause.label)) {
+        return Some(say!(ADVICE_POOL_USED_UP));
+    }
     let advice = vain_words::advice(fold, explanation, root)
         .or_else(|| lock.and_then(|label| lock_words::library_lock(root.cause.kind, label)));
     let advice = advice.or_else(|| outside_words::held_back(fold, explanation, root));
@@ -192,7 +179,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         // One that was always found waiting may have been woken in between.
         CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
-        CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
+        CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNFINISHED_FIBER),
         CauseKind::Unfinished if is_lock => {
             say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
         }
@@ -211,61 +198,6 @@ fn waits_for_itself(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let waits_ns = if is_pool { waits_at((fold.trace, names), root.cause.role, &root.at, |_| true).1 } else { 0 };
     let at_once = waits_ns as f64 >= ALL_AT_ONCE * threads as f64 * root.wall_ns.max(root.path_ns) as f64;
     (is_pool && at_once).then_some(threads)
-}
-
-/// What to do about what a thread does while others need what it has.
-fn to_holder(cause: CauseKind, kind: Contention, label: &str) -> Sentence {
-    match (kind, cause) {
-        (Contention::Barrier, _) => say!(ADVICE_BEFORE_BARRIER, label = label),
-        (Contention::Gil, _) => say!(ADVICE_GIL),
-        (Contention::AddressSpace, _) => say!(ADVICE_ADDRESS_SPACE),
-        (Contention::Once, _) => say!(ADVICE_ONCE, label = label),
-        (Contention::Connections, _) => say!(ADVICE_CONNECTIONS, label = label),
-        (Contention::Turns, _) => say!(ADVICE_TURNS, label = label),
-        (_, CauseKind::Slept) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
-        _ => say!(ADVICE_RAN_UNDER_LOCK, label = label),
-    }
-}
-
-/// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
-pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    // Whoever waits for a child or thread under a lock has it as long as that one lives.
-    let last = |chain: &'c [Link]| root.askers(chain).iter().rfind(|link| !names.is_join(link.label));
-    let lock = |chain: &'c [Link]| last(chain).filter(|link| names.is_lock(link.label, link.place));
-    // That main waits for all others tells nothing of why these wait.
-    let telling: Vec<&(Vec<Link>, u64)> = chains.iter().copied().filter(|(chain, _)| last(chain).is_some()).collect();
-    let sum = |chains: &[&(Vec<Link>, u64)]| chains.iter().map(|(_, ns)| *ns as f64).sum::<f64>();
-    let is_enough = sum(&telling) >= TELLING_PART * sum(chains);
-    found_in_most(if is_enough { &telling } else { chains }, lock)
-}
-
-/// The lock or pool for which threads of a role wait before they wait for others, in most of the chains' time: a client's pool of connections,
-/// a lock around a call.
-fn lock_on_the_way<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    let way = |chain: &'c [Link]| {
-        let mut pairs = root.askers(chain).windows(2);
-        let lets_in = |pair: &&[Link]| pair[0].role == pair[1].role && names.is_lock(pair[0].label, pair[0].place);
-        pairs.rfind(lets_in).map(|pair| &pair[0])
-    };
-    found_in_most(chains, way)
-}
-
-/// What is found in the largest chain that has it, where chains that have it are half of the time or more.
-fn found_in_most<'c>(
-    chains: &[&'c (Vec<Link>, u64)],
-    find: impl Fn(&'c [Link]) -> Option<&'c Link>,
-) -> Option<&'c Link> {
-    let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, find(chain).map_or(0, |_| *ns));
-    let (all, with_it) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    chains.iter().find_map(|(chain, _)| find(chain)).filter(|_| 2 * with_it >= all)
-}
-
-/// How the threads of a chain's end contend with the cause. Who never waits there takes no turns.
-fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contention {
-    match names.contention(link.label, link.place) {
-        Contention::Turns if link.role != root.cause.role => Contention::None,
-        kind => kind,
-    }
 }
 
 /// Whether a wait is for room in a pipe, connection or queue: its reader does not keep up.
@@ -299,11 +231,11 @@ fn queued(fold: &Fold<'_>, names: &Names<'_, '_>, root: &RootCause) -> Sentence 
 }
 
 /// What to do about a sleep: the program's own, or one for which others wait.
-fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
     let is_scripts = asker.is_some_and(|link| !explanation.serves_outside(link.role));
     if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {
-        return pace_words::slept(explanation, root);
+        return pace_words::slept(fold, explanation, root);
     }
     let idle = |account: &Account| account.idle_ns as f64 / account.life_ns.max(1) as f64;
     let are_free =

@@ -3,29 +3,22 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use dwell_model::{ObjectId, ObjectType};
-
 use crate::engine::fold::Fold;
-use crate::reports::advice::{lock_not_held, lock_of_most};
+use crate::reports::contended_lock::{lock_not_held, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
+use crate::reports::told_causes::{delay_ns, on_path_alone, told_causes, unseen_ns};
 use crate::stacks::connecting::is_connecting;
-use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
-    RunQueue, keeps_schedule,
+    RunQueue,
 };
 
-/// A sleep or a device that only the program's end waited for is told from this part of its time on.
-const END_SHARE: f64 = 0.1;
 /// What delays others for this part of a sleep that only the program's end waited for is told before that.
 const DELAYS_MEANWHILE: f64 = 0.3;
 /// The same part of a sleep that takes this part of the way to the end: that is how long the program was to run.
 const WHOLE: f64 = 0.9;
 const DELAYS_BESIDE_WHOLE: f64 = 0.05;
-/// Stays in run queues, and threads that wait for one another for a moment, as a loop and its workers do, must have delayed somebody for so
-/// many times longer than other causes.
-const COMMON_FACTOR: u64 = 5;
 /// Other programs matter where any thread was ready for this part of the time: those that have little to do meet others now and then.
 const QUEUED_SHARE: f64 = 0.05;
 /// What the program does itself comes before who else had the CPUs, if it delays for this part of the time for which these do.
@@ -34,8 +27,6 @@ const BESIDE_OTHERS: f64 = 0.5;
 const LONGER_BY_LOCK: u64 = 2;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
 const WORKS_BESIDE: f64 = 0.3;
-/// So many times longer than what others waited for is what a thread ran that always ran, if it is told beside that.
-const MUCH_LONGER: u64 = 2;
 /// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
 const OWN_MOSTLY: f64 = 0.8;
 /// From this part of the elapsed time on a lock's holder that a third thread keeps from its CPU is a cause of its own.
@@ -64,37 +55,7 @@ pub struct QueueRow<'e> {
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
 /// run queues delay everybody a little, on any machine, and so do the turns of a loop and its workers.
 pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<CauseRow<'e>> {
-    let is_told = |root: &&RootCause| {
-        let is_common = matches!(root.cause.kind, CauseKind::RunQueue | CauseKind::Circle);
-        let least = if is_common { COMMON_FACTOR * least } else { least };
-        let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
-        let is_of_runtime = !root.is_awaited && is_runtime_timer(fold, explanation, root);
-        // Where all is asked for, a schedule is told, too.
-        let is_on_time = || least > 0 && root.is_of_the_end() && keeps_schedule(fold.trace, &explanation.names, root);
-        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_of_runtime && !is_on_time();
-        let is_much = |ns: u64| ns as f64 >= END_SHARE * explanation.elapsed_ns as f64 && ns >= least.max(1);
-        let is_for_outside = is_much(root.for_outside_ns());
-        // Where the recording ended, a wait goes on that usually ends.
-        let is_usual = least > 0
-            && root.cause.kind == CauseKind::Unfinished
-            && explanation.ends_elsewhere(root)
-            && explanation.deadlock(root).is_none()
-            && !explanation.stands_still(root);
-        let is_of_deadlock = least > 0 && explanation.leads_to_deadlock(root);
-        (delay_ns(root) >= least.max(1) && !is_usual && !is_of_deadlock) || is_of_end || is_for_outside
-    };
-    let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
-    let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
-    roots.retain(|root| !root.is_of_the_end() || !delaying.iter().any(|other| is_same_to_reader(root, other)));
-    // That a thread ran all the time is told where all that others waited for is little beside it, or for its acceptance only. What it asks
-    // again and again in the same place says more.
-    let tells_more = |root: &&&RootCause| !explanation.runs_always(root) && root.cause.kind != CauseKind::AcceptQueue;
-    let more: Vec<(u64, &str)> =
-        roots.iter().filter(tells_more).map(|root| (delay_ns(root), root.at.as_str())).collect();
-    roots.retain(|root| {
-        let is_much = more.iter().all(|(ns, at)| root.for_outside_ns() >= MUCH_LONGER * ns && *at != root.at);
-        !explanation.runs_always(root) || is_much
-    });
+    let roots = told_causes(fold, explanation, least);
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     sort(explanation, &mut told);
@@ -126,11 +87,6 @@ fn behind_pauses(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<
     (longest_ns as f64 >= DELAYS_MEANWHILE * root.path_ns as f64).then_some(longest_ns)
 }
 
-/// Whether two causes are one for a reader, though threads without work waited because of the one only.
-fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
-    (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
-}
-
 /// The cause by which waits are known that is what others did during waits whose end nobody saw.
 fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -> Option<&'e RootCause> {
     let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
@@ -160,30 +116,6 @@ fn kept_from_accepting(explanation: &Explanation<'_, '_>, root: &RootCause) -> O
     are_kept.then(of_threads)?
 }
 
-/// Time in which anybody was delayed by it, ns: nobody is by threads without work.
-pub fn delay_ns(root: &RootCause) -> u64 {
-    if root.cause.no_work { 0 } else { root.wall_ns }
-}
-
-/// Whether it is the time-out of a runtime's thread without work: by then others had something to do.
-fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
-    let object = explanation.names.object(root.cause.label).unwrap_or(ObjectId::NONE);
-    let kind = fold.object_type(object);
-    matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Slept)
-        && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
-}
-
-/// What nobody who is recorded waited for, ns: the program's end did, or somebody outside.
-fn unseen_ns(root: &RootCause) -> u64 {
-    on_path_alone(root).max(root.for_outside_ns())
-}
-
-/// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, a device,
-/// or a wait for an answer; or where it ran for most of it. The program's end waited for it, whoever was without work meanwhile.
-fn on_path_alone(root: &RootCause) -> u64 {
-    if root.cause.kind.is_pause() || root.is_awaited || root.ran_mostly { root.path_ns } else { 0 }
-}
-
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.
 fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<CauseRow<'e>> {
     let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
@@ -206,7 +138,9 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>) -> Vec<Caus
         };
         (ns > 0).then_some(CauseRow::Queue(QueueRow { cause, ns, waits: Vec::new() }))
     };
-    queue_causes(fold, &explanation.run_queue).into_iter().filter_map(part).collect()
+    let ready_ns = |account: &Account| account.running_ns.saturating_add(account.run_queue_ns);
+    let largest_role_ns = explanation.accounts.values().map(ready_ns).max().unwrap_or(0);
+    queue_causes(fold, &explanation.run_queue, largest_role_ns).into_iter().filter_map(part).collect()
 }
 
 impl QueueRow<'_> {

@@ -186,6 +186,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
             say!(CAUSE_TIMED_OUT_FOR_OUTSIDE, who = who, label = label, place = place, served = served)
         }
         (CauseKind::Ran, _) => say!(END_RAN, who = who, place = place, part = part, elapsed = elapsed),
+        (CauseKind::Collected, _) => say!(END_COLLECTED, who = who, part = part, elapsed = elapsed),
         (CauseKind::Slept, _) => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
         (CauseKind::TimedOut, _) if root.is_awaited && !explanation.names.asks_by_datagrams(root.cause.label) => {
             say!(END_LOOP_TIMER, who = who, place = place, part = part, elapsed = elapsed)

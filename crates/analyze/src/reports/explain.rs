@@ -12,7 +12,7 @@ use crate::reports::account::account;
 use crate::reports::account_words::accounts;
 use crate::reports::advice::advice;
 use crate::reports::cause_rows::{
-    CauseRow, QueueRow, cause_rows, delay_ns, lock_of, ordered, with_reasons, without_unlocked_work,
+    CauseRow, QueueRow, cause_rows, lock_of, ordered, with_reasons, without_unlocked_work,
 };
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
@@ -20,6 +20,8 @@ use crate::reports::open_requests::wait_unexplained;
 use crate::reports::queue_causes::QueueReason;
 use crate::reports::same_lock::{SummaryCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
+use crate::reports::told_causes::delay_ns;
+use crate::reports::where_threads_wait::where_threads_wait;
 use crate::sentences::say;
 use crate::study::explain::{
     Explanation, Link, NOTHING, RootCause, asked_collections, estimate, explain as explanation_of, wait_place,
@@ -201,31 +203,29 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     if explanation.share < 1.0 {
         view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
     }
-    let are_kept = wait_unexplained(fold, &explanation);
-    let not_held_up = (told.is_empty() && !are_kept).then(|| {
-        say!(
-            NOT_HELD_UP,
-            demand = Word::Ns(explanation.demand_ns),
-            least = Word::Ns(least),
-            queue = Word::Ns(explanation.run_queue.all_ns),
-        )
-    });
+    let says_nothing = told.is_empty() && !wait_unexplained(fold, &explanation);
     if told.len() > shown {
         let rest = told[shown..].iter().map(|told| told.row.ns()).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - shown, wait = Word::Ns(rest)).into());
     }
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
     let weights = told[..shown].iter().map(|told| told.row.weight(fold)).collect();
+    let account = account(fold, &explanation);
+    let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
-    InSummary {
-        causes: view,
-        weights,
-        ran,
-        account: account(fold, &explanation),
-        busy_shares,
-        least_ns: least,
-        not_held_up,
-    }
+    InSummary { causes: view, weights, ran, account, busy_shares, least_ns: least, not_held_up }
+}
+
+/// What to say where there is no cause: where threads wait of a program that hardly ran, else that no wait is long.
+fn not_held_up(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, least_ns: u64) -> Sentence {
+    where_threads_wait(fold, explanation).unwrap_or_else(|| {
+        say!(
+            NOT_HELD_UP,
+            demand = Word::Ns(explanation.demand_ns),
+            least = Word::Ns(least_ns),
+            queue = Word::Ns(explanation.run_queue.all_ns),
+        )
+    })
 }
 
 /// How many causes the summary tells: up to the third that is the program's own. Who else had the CPUs hides none of them.

@@ -2,8 +2,9 @@
 
 use dwell_view::Sentence;
 
+use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, RootCause};
+use crate::study::explain::{Explanation, Link, RootCause, in_turn};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.8;
@@ -13,12 +14,34 @@ fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
     root.is_of_the_end() && root.path_ns as f64 >= PACE * explanation.path_ns as f64
 }
 
+/// What to do about a sleep until whose end others look again and again whether they may go on, or keep a pace of their own.
+pub fn polled(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if is_pace(explanation, root) { say!(ADVICE_POLLED_PACED) } else { say!(ADVICE_POLLED_BY_OTHERS) }
+}
+
+/// What to do about a time-out that only the program's end waited for.
+pub fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_END_TIMED_OUT) }
+}
+
 /// What to do about a sleep that nobody else waits for.
-pub fn slept(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if root.is_of_the_end() && in_turn(fold.trace, &explanation.names, root.cause.role).is_some() {
+        return say!(ADVICE_IN_TURN);
+    }
     if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_SLEPT) }
 }
 
 /// What to do about the time-out of an event loop.
-pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    if is_pace(explanation, root) { say!(ADVICE_LOOP_PACED) } else { say!(ADVICE_LOOP_TIMER) }
+pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Sentence {
+    // A main thread that started the loop waits for its end.
+    let waits_alone = |chain: &[Link]| match chain {
+        [link] => explanation.accounts.get(&link.role).is_some_and(|account| account.threads == 1),
+        _ => false,
+    };
+    let is_of_main = match chains {
+        [(chain, _)] => waits_alone(chain) && root.wall_ns as f64 >= PACE * explanation.elapsed_ns as f64,
+        _ => false,
+    };
+    if is_of_main || is_pace(explanation, root) { say!(ADVICE_LOOP_PACED) } else { say!(ADVICE_LOOP_TIMER) }
 }

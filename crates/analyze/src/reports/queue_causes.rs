@@ -108,6 +108,9 @@ const THROTTLED_PERIODS: f64 = 0.05;
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// So many threads for each CPU must be ready on average while any is: whoever starts as many as there are CPUs has more for a moment.
 const READY_PER_CPU: f64 = 1.5;
+/// So many must be of one role, or so many of any.
+const ONE_ROLE_PER_CPU: f64 = 1.25;
+const ANY_ROLE_PER_CPU: f64 = 3.0;
 /// Part of the time in which any runs that a runtime has goroutines on all CPUs, at most, if these are ready because of its limit: many that
 /// share all CPUs are how it works.
 const HARDLY_ALL_CPUS: f64 = 0.05;
@@ -138,11 +141,11 @@ const ALL_BUSY_SHARE: f64 = 0.6;
 /// have had it.
 const PREEMPTED_SHARE: f64 = 0.7;
 
-/// The reasons that matter.
-pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue) -> Vec<QueueCause> {
+/// The reasons that matter. Threads of the role with most to do ran or were ready for `largest_role_ns`.
+pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue, largest_role_ns: u64) -> Vec<QueueCause> {
     let quota = cpu_quota(fold).or_else(|| quota_by_period(fold, run_queue));
     let others = if quota.is_some() { None } else { cpus_taken(fold, run_queue) };
-    quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns)).collect()
+    quota.into_iter().chain(others).chain(oversubscription(fold, run_queue.own_ns, largest_role_ns)).collect()
 }
 
 /// Other programs had the CPUs.
@@ -250,7 +253,7 @@ fn needed(fold: &Fold<'_>, quota: &QuotaUse) -> Option<Sentence> {
 }
 
 /// More threads have work than there are CPUs: they were in run queues for `own_ns` while others of the program had the CPUs.
-fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
+fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Option<QueueCause> {
     let cpu_ns = fold.shown().cpu_ns();
     // New threads that queue for their first CPU are churn.
     let started = |site: &Site| site.key.reason != Some(Reason::Starting);
@@ -277,6 +280,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
     let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))
+        && is_of_one_kind(&levels.histogram_concurrency, kept_to.unwrap_or(cpus), largest_role_ns)
         && (!uses_all || requests_wait)
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
         && (are_busy || kept_to.is_some() || too_many_run || own_ns as f64 >= CROWDED * cpu_ns as f64);
@@ -323,6 +327,14 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64) -> Option<QueueCause> {
 pub fn are_too_many(fold: &Fold<'_>) -> bool {
     let is_much = fold.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64;
     is_much && is_crowd(&fold.levels.histogram_concurrency, fold.trace.manifest.cpus.usable.max(1))
+}
+
+/// Whether one role has more threads at work than there are CPUs, on average while any is, or all together far more. The stages of a pipeline are as
+/// many as it has, however few threads compute.
+fn is_of_one_kind(histogram: &[u64], cpus: u32, largest_role_ns: u64) -> bool {
+    let any_ns = above(histogram, 0);
+    largest_role_ns as f64 >= ONE_ROLE_PER_CPU * f64::from(cpus) * any_ns as f64
+        || average_while_any(histogram) >= ANY_ROLE_PER_CPU * f64::from(cpus)
 }
 
 /// Whether far more threads than CPUs are ready on average while any is, by the histogram over numbers of threads.

@@ -101,6 +101,8 @@ sentence_table! {
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
     END_RAN = "end-ran", "{who} ran {place} for {part} of the {elapsed} that the program took.",
         "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。";
+    END_COLLECTED = "end-collected", "{who} collected garbage for {part} of the {elapsed} that the program took.",
+        "{who} は、プログラムの {elapsed} のうち {part} の間、ガベージを回収しました。";
     END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the {elapsed} that the program took.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。";
     END_TIMED_OUT = "end-timed-out",
@@ -177,6 +179,9 @@ sentence_table! {
     ADVICE_POLLED_BY_OTHERS = "advice-polled-by-others",
         "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
+    ADVICE_POLLED_PACED = "advice-polled-paced",
+        "If the program is meant to run for that long, and the others have work of their own at their pace, nothing is wrong. Else these look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
+        "意図した実行時間で、他のスレッドがそれぞれの周期で動いているだけなら、問題はありません。そうでなければ、それらは先に進めるかどうかを繰り返し確認しています。このスリープの前に、必要とされるもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
     ADVICE_POLLED_LOCK = "advice-polled-lock",
         "It looks again and again whether a lock is free: what keeps it is whoever has that lock. Hold it for less, or wait for it in a way that wakes up.",
         "ロックが空いたかどうかを繰り返し確認しています。待たせているのはそのロックの保持者です。保持時間を短くするか、空いたときに起床する待ち方にしてください。";
@@ -377,6 +382,12 @@ sentence_table! {
         "記録が先に終わりました。同様の待機は、より大きな原因が示すとおり、それまでは終わっていました。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
+    ADVICE_UNFINISHED_FIBER = "advice-unfinished-fiber", "It was found there at each look. If it never went on, look for who should have ended it: a Done or an Unlock that an early return leaves out, a channel that nobody receives from or closes, a notification that came before the wait, rows that are not closed. `dwell collect threading --fibers exact` tells whether it went on.",
+        "毎回ここで待っていました。一度も進んでいないなら、終わらせるはずだったものを探してください: 終了や解放の呼び出しを抜かして途中で戻る経路、受信されない、または閉じられないチャネル、待機より前の通知、閉じられていない行。進んだかどうかは `dwell collect threading --fibers exact` で分かります。";
+    ADVICE_POOL_USED_UP = "advice-pool-used-up", "All connections were taken: look for who takes a second one while it has the first, or does not give back what it took (an error, an early return, rows that are not closed). Else make the pool larger, or each use shorter.",
+        "すべての接続が使用中でした。1 つ目を持ったまま 2 つ目を取る処理や、取ったものを返さない経路 (エラー、途中で戻る処理、閉じられていない行) を探してください。そうでなければ、プールを大きくするか、1 回の使用を短くしてください。";
+    ADVICE_IN_TURN = "advice-in-turn", "Have several of them run at once (make -j, xargs -P, a pool; of std::async keep the futures until all have begun), or let each take less.",
+        "複数を同時に実行する (並列ビルド、プール。非同期の呼び出しでは、すべてを開始するまで戻り値を保持する) か、それぞれの時間を短くしてください。";
     ADVICE_STANDS_STILL = "advice-stands-still", "No thread of the program is left that could end it: look for a notification that came before the wait, a count that is never reached since somebody ended early (an exception), a queue that nobody fills or closes, or workers that wait for work which only they could do.",
         "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",

@@ -188,6 +188,8 @@ sentence_table! {
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
+    HARDLY_RAN = "hardly-ran", "Hardly anything ran in the {elapsed}. If the program hangs, it is because of what it waits for: {waits}[, and {rest} more].",
+        "{elapsed} の間、ほとんど何も実行されませんでした。プログラムが止まっているなら、次の待機が理由です: {waits}[、ほか {rest} 件]。";
     NOT_HELD_UP = "not-held-up",
         "No thread was held up by another for long: waits on others {demand} (a cause is told that delays anybody for {least} or more), run queue {queue}.",
         "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} ({least} 以上、誰かを遅らせた原因を示します)、実行キュー {queue}。";

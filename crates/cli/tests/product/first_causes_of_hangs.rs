@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use crate::first_causes::{attached, compiled, expect_first};
@@ -16,6 +16,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("first_causes::lost_notification", lost_notification),
         Case::new("first_causes::pool_that_waits_for_itself", pool_that_waits_for_itself),
         Case::new("first_causes::count_that_is_never_reached", count_that_is_never_reached),
+        Case::new("first_causes::hang_beside_others", hang_beside_others),
     ]
 }
 
@@ -91,4 +92,33 @@ fn count_that_is_never_reached() -> Result<()> {
     ensure!(Command::new(compiler).arg("-d").args([folder.path(), &file]).status()?.success(), "it does not compile");
     let recording = attached(Command::new(java).arg("-cp").arg(folder.path()).arg("Latch"))?;
     expect_hang(&recording, &["Latch.main", "a count that is never reached"])
+}
+
+const FORGOTTEN_POST: &str = "
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+static sem_t slots;
+static void send_batch(int batch) { if (batch != 2) sem_post(&slots); }
+static void *consume(void *none) { for (int i = 0; i < 4; i++) send_batch(i); pause(); return none; }
+static void acquire_slot(void) { sem_wait(&slots); }
+int main(void) {
+    pthread_t consumer;
+    sem_init(&slots, 0, 1);
+    pthread_create(&consumer, 0, consume, 0);
+    for (int i = 0; i < 6; i++) acquire_slot();
+}
+";
+
+/// A program of which Dwell cannot know that it hangs, since a signal could go on with it: it is told where its threads wait.
+fn hang_beside_others() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = compiled("gcc", &["-g", "-O1", "-pthread"], "post.c", FORGOTTEN_POST, folder.path())?;
+    let recording = attached(&mut Command::new(app))?;
+    let summary = recording.output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = summary.find("semaphore slots at acquire_slot (post.c:").context("the semaphore is not told")?;
+    ensure!(summary.find("consume (post.c:").is_some_and(|second| first < second), "{summary}");
+    ensure!(summary.contains("Hardly anything ran"), "{summary}");
+    Ok(())
 }

@@ -87,7 +87,11 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" Once Same: "__cxa_guard_acquire*" "std::call_once*";
     1 "" Futex Same: "std::__atomic_wait*" "std::__atomic_futex_unsigned*" "std::__detail::__platform_wait*";
     1 "" Semaphore Same: "std::counting_semaphore*" "std::__atomic_semaphore*" "std::__platform_semaphore*";
-    2 "" Barrier Same: "std::barrier*" "std::__tree_barrier*" "std::latch*";
+    // What is waited on by an atomic sleeps on a word that many share: the place says which barrier.
+    2 "" Barrier Place: "std::__atomic_wait_address<std::__barrier_phase_t*" "std::__detail::__waiter<*std::__tree_barrier<*";
+    3 "" Barrier Place: "std::barrier*" "std::__tree_barrier*" "std::latch*";
+    // A thread of std::async is joined once.
+    2 "" ThreadJoin Same: "std::__future_base::_Async_state_common*";
     // Rust.
     1 "" Mutex Same: "std::sys::sync::mutex::*" "std::sys::*futex_mutex*";
     1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*";

@@ -14,7 +14,7 @@ fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
 
 fn causes(trace: &Trace) -> Vec<QueueCause> {
     let query = Query::default();
-    queue_causes(&Fold::new(trace, &query).unwrap(), &RunQueue::default())
+    queue_causes(&Fold::new(trace, &query).unwrap(), &RunQueue::default(), u64::MAX)
 }
 
 fn reasons(trace: &Trace) -> Vec<QueueReason> {
@@ -63,7 +63,7 @@ fn threads_that_preempt_one_another_are_too_many_though_a_cpu_seems_idle() {
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
         let behind_own = RunQueue { own_ns: 2 * fold.shown().cpu_ns(), ..RunQueue::default() };
-        queue_causes(&fold, &behind_own).iter().map(|cause| cause.reason).collect::<Vec<_>>()
+        queue_causes(&fold, &behind_own, u64::MAX).iter().map(|cause| cause.reason).collect::<Vec<_>>()
     };
     assert_eq!(told(&[("a", "#---"), ("b", "-#--"), ("c", "--#-"), ("d", "---#")]), [QueueReason::OwnThreads]);
     // Each waits, and is woken while another one runs.

@@ -245,11 +245,16 @@ impl<'n, 't> Classes<'n, 't> {
             return false;
         }
         if self.ruby_sleeps.get(key as usize) == Some(&true) {
-            return !self.wait_ends.is_ruby_slice(thread, row);
+            return self.is_ruby_sleep(thread, row);
         }
         // Into a descriptor others may have written: that is a wait for them.
         let parks = parks_threads(object_type(self.trace, self.trace.events().key(key).object()));
         parks && (self.paced.get(key as usize) == Some(&true) || self.request_before(thread, row).is_some())
+    }
+
+    fn is_ruby_sleep(&self, thread: usize, row: usize) -> bool {
+        let key = self.trace.events().off_cpu.key(row);
+        self.ruby_sleeps.get(key as usize) == Some(&true) && !self.wait_ends.is_ruby_slice(thread, row)
     }
 
     /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask, or waits in
@@ -448,6 +453,9 @@ impl<'n, 't> Classes<'n, 't> {
         }
         if self.wait_ends.is_interval_poll(&key) {
             return WaitClass::Demand;
+        }
+        if self.is_ruby_sleep(thread, row) {
+            return WaitClass::Own;
         }
         let ender = self.wait_ends.ended_by(thread, row);
         let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);

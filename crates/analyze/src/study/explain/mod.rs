@@ -116,6 +116,7 @@ pub use self::open_requests::{
     waiting_requests,
 };
 pub use self::places::{function_at, is_of_program, wait_place};
+pub use self::roles::is_first_of_process;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes, set_ran_mostly};
 pub use self::run_queue::RunQueue;
@@ -126,7 +127,8 @@ pub use self::scripts::runs_scripts;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::StandingProgram;
 pub use self::terms::{
-    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_response, is_within_machine, parks_threads,
+    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_connection_pool, is_response,
+    is_within_machine, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::{Wait, WaitPart};

@@ -3,9 +3,12 @@
 //!
 //! Who sleeps for a time that does not depend on the work before drifts: the distances between its turns differ by chance. Where they are
 //! counted from a clock, what one turn is late makes the next distance shorter, so that neighbours go together: their correlation is near -1/2.
+//! Where the work differs from turn to turn, the sleeps make up for it: they differ far more than the distances.
 
+use dwell_model::ObjectType;
 use dwell_store::Trace;
 
+use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;
@@ -20,29 +23,72 @@ const JITTER: f64 = 0.1;
 const CORRELATION: std::ops::Range<f64> = -0.8..-0.25;
 /// Part of the turns that must have the usual distance.
 const MOST: f64 = 0.8;
+/// How much sleeps that make up for the work differ at least, as a part of the period, and how much the distances do at most, as a part of that: standard
+/// deviations.
+const WORK_DIFFERS: f64 = 0.02;
+const MADE_UP: f64 = 0.25;
 
 /// Whether the sleeps that are the cause keep a schedule.
 pub fn keeps_schedule(trace: &Trace, names: &Names<'_, '_>, root: &RootCause) -> bool {
     if !matches!(root.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Timer) {
         return false;
     }
-    let mut threads = names.members_of(root.cause.role).map(|thread| ends_of(trace, names, (thread, &root.at)));
+    let mut threads = names.members_of(root.cause.role).map(|thread| sleeps_of(trace, names, thread, root));
     let mut any = false;
-    threads.all(|ends| {
-        any |= ends.len() > TURNS;
-        ends.len() <= 1 || are_of_clock(&ends)
+    threads.all(|sleeps| {
+        any |= sleeps.len() > TURNS;
+        let ends: Vec<u64> = sleeps.iter().map(|sleep| sleep.end_ns).collect();
+        sleeps.len() <= 1 || are_of_clock(&ends) || make_up_for_work(&sleeps)
     }) && any
 }
 
-/// When a thread's waits at a place ended, ns.
-fn ends_of(trace: &Trace, names: &Names<'_, '_>, (thread, at): (usize, &str)) -> Vec<u64> {
-    let (events, mut ends) = (trace.events(), Vec::new());
+/// A sleep.
+#[derive(Clone, Copy)]
+struct Sleep {
+    end_ns: u64,
+    length_ns: u64,
+}
+
+/// A thread's waits that are the cause.
+fn sleeps_of(trace: &Trace, names: &Names<'_, '_>, thread: usize, root: &RootCause) -> Vec<Sleep> {
+    let (events, mut sleeps) = (trace.events(), Vec::new());
     events.off_cpu.for_each_wait(events.off_cpu.of(thread), |row, _, key| {
-        if names.is_at(events.key(key).stack(), at) {
-            ends.push(events.off_cpu.woken_ns(row));
+        let key = events.key(key);
+        let is_for_it = match root.cause.kind {
+            CauseKind::Slept => matches!(object_type(trace, key.object()), ObjectType::Sleep | ObjectType::Timer),
+            _ => names.has_label(&key, root.cause.label),
+        };
+        if is_for_it && names.is_at(key.stack(), &root.at) {
+            sleeps.push(Sleep { end_ns: events.off_cpu.woken_ns(row), length_ns: events.off_cpu.wait_ns(row) });
         }
     });
-    ends
+    sleeps
+}
+
+/// Whether sleeps end a period or several after the one before, however long they take: what the work is longer they are shorter.
+fn make_up_for_work(sleeps: &[Sleep]) -> bool {
+    let distance = |pair: &[Sleep]| pair[1].end_ns.saturating_sub(pair[0].end_ns) as f64;
+    let mut sorted: Vec<f64> = sleeps.windows(2).map(distance).collect();
+    sorted.sort_by(f64::total_cmp);
+    let Some(period) = sorted.get(sorted.len() / 2).copied().filter(|period| *period > 0.0) else { return false };
+    // By how much a distance is longer than whole periods, and the sleep at its end.
+    let turn = |pair: &[Sleep]| {
+        let distance = distance(pair);
+        let late = distance - (distance / period).round() * period;
+        (late.abs() <= JITTER * period && distance > USUAL * period).then_some((late, pair[1].length_ns as f64))
+    };
+    let (late, lengths): (Vec<f64>, Vec<f64>) = sleeps.windows(2).filter_map(turn).unzip();
+    let differ = standard_deviation(&lengths);
+    late.len() >= TURNS
+        && late.len() as f64 >= MOST * sorted.len() as f64
+        && differ >= WORK_DIFFERS * period
+        && standard_deviation(&late) <= MADE_UP * differ
+}
+
+fn standard_deviation(values: &[f64]) -> f64 {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 /// Whether these instants are multiples of a period, but for what each is late.
@@ -57,9 +103,9 @@ fn are_of_clock(instants: &[u64]) -> bool {
         return false;
     }
     let mean = late.iter().sum::<f64>() / late.len() as f64;
-    let variance = late.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / late.len() as f64;
+    let deviation = standard_deviation(&late);
     let together = late.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / late.len() as f64;
-    variance.sqrt() <= JITTER * period && CORRELATION.contains(&(together / variance))
+    deviation <= JITTER * period && CORRELATION.contains(&(together / deviation.powi(2)))
 }
 
 #[cfg(test)]
@@ -96,5 +142,29 @@ mod tests {
         let by_turns: Vec<u64> = (0..60).map(|turn| turn * 20_000_000 + turn % 2 * 1_500_000).collect();
         assert!(!are_of_clock(&by_turns), "long and short work by turns");
         assert!(!are_of_clock(&of_clock[..10]), "too few to know");
+    }
+
+    #[test]
+    fn sleeps_until_the_next_frame_make_up_for_its_work() {
+        let period = 16_666_667;
+        let works: Vec<u64> = noise(9_000_000).take(60).collect();
+        // They are late by what changes slowly, as of a CPU that sleeps deeper in longer sleeps.
+        let frames = works.iter().enumerate().map(|(turn, work)| {
+            let end_ns = turn as u64 * period + turn as u64 % 30 * 2000;
+            Sleep { end_ns, length_ns: period - work }
+        });
+        assert!(make_up_for_work(&frames.collect::<Vec<_>>()));
+        let mut end_ns = 0;
+        let of_one_length = works.iter().map(|work| {
+            end_ns += work + 10_000_000;
+            Sleep { end_ns, length_ns: 10_000_000 }
+        });
+        assert!(!make_up_for_work(&of_one_length.collect::<Vec<_>>()));
+        let mut end_ns = 0;
+        let longer_each_time = works.iter().map(|pause| {
+            end_ns += pause + 1_000_000;
+            Sleep { end_ns, length_ns: *pause }
+        });
+        assert!(!make_up_for_work(&longer_each_time.collect::<Vec<_>>()), "pauses by chance");
     }
 }

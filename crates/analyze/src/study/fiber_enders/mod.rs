@@ -5,6 +5,7 @@
 //! Where several are there at once, their call sites tell: two fibers can be at one outside of the lock, never within. This is an
 //! estimate, as all times of sampled fibers are.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, WakerKind};
@@ -366,6 +367,7 @@ fn waiting_at_end(view: &Trace, fibers: usize) -> HashSet<ThreadId> {
 
 /// A fiber that one made.
 struct Child {
+    born_ns: u64,
     end_ns: u64,
     fiber: ThreadId,
     /// Whether it did not wait when it ended: else it may have ended with the program only.
@@ -387,30 +389,72 @@ fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
     for child in (0..fibers).filter(is_of_program) {
         let (parent, fiber) = (threads.parent[child], ThreadId::new(child));
         let alike = alike[&(parent, threads.name[child].as_str())];
-        let (end_ns, ended_itself) = (threads.end_ns[child], !waiting.contains(&fiber));
-        children.entry(parent).or_default().push(Child { end_ns, fiber, ended_itself, alike });
+        let (born_ns, end_ns) = (threads.start_ns[child], threads.end_ns[child]);
+        let ended_itself = !waiting.contains(&fiber);
+        children.entry(parent).or_default().push(Child { born_ns, end_ns, fiber, ended_itself, alike });
     }
     children.values_mut().for_each(|of_one| of_one.sort_unstable_by_key(|child| (child.end_ns, child.fiber)));
     children
 }
 
 /// A fiber that waits for a wait group waits for those that it made; and so does one that receives from a channel, where one of these
-/// ended as the wait did. Of several that ended then it is one that ended by itself, and of those that do the same work.
+/// ended as the wait did.
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
     let children = children(view, fibers);
-    for row in 0..view.off_cpu.len() {
-        let off = &view.off_cpu;
-        let end_ns = off.start_ns[row] + off.wait_ns[row];
-        let kind = object_type(view, off.object[row]);
-        let is_open = !off.waker[row].is_some() && off.outcome[row] != Outcome::Unfinished.code();
-        let Some(made) = children.get(&off.thread[row]).filter(|_| is_open) else { continue };
-        let until = made.partition_point(|child| child.end_ns <= end_ns.saturating_add(near_ns));
-        let last = made[..until].iter().rev().take_while(|child| child.end_ns.saturating_add(near_ns) >= end_ns);
-        let Some(child) = last.max_by_key(|child| (child.ended_itself, child.alike, child.end_ns)) else { continue };
-        let is_join = || kind == ObjectType::Channel && receives(view, view.off_cpu.stack[row]);
-        if child.end_ns > off.start_ns[row] && (kind == ObjectType::WaitGroup || is_join()) {
-            (view.off_cpu.waker[row], view.off_cpu.waker_kind[row]) = (child.fiber, WakerKind::Thread.code());
+    let mut rows = OffCpu::default();
+    for row in (0..view.off_cpu.len()).filter_map(|row| view.off_cpu.row(row)) {
+        let kind = object_type(view, row.object);
+        let is_join = kind == ObjectType::WaitGroup || kind == ObjectType::Channel && receives(view, row.stack);
+        let is_open = !row.waker.is_some() && row.outcome != Outcome::Unfinished.code();
+        match children.get(&row.thread).filter(|_| is_join && is_open) {
+            Some(made) => by_generation(made, near_ns, &row).into_iter().for_each(|piece| {
+                rows.push(piece);
+            }),
+            None => {
+                rows.push(row);
+            }
         }
     }
+    view.off_cpu = rows.in_order_of(|rows| &rows.start_ns);
+}
+
+/// A wait cut by those that ended it: whoever was found waiting at each look may have waited for one generation of children after the other. What came
+/// before the first of them that was seen is nobody's.
+fn by_generation(made: &[Child], near_ns: u64, row: &OffCpuRow) -> Vec<OffCpuRow> {
+    let row_end = row.start_ns.saturating_add(row.wait_ns);
+    let (mut pieces, mut end) = (Vec::new(), row_end);
+    let mut piece = |from: u64, to: u64, ender: Option<ThreadId>| {
+        let is_last = to == row_end;
+        let mut piece = OffCpuRow {
+            start_ns: from,
+            wait_ns: to - from,
+            runnable_ns: if is_last { row.runnable_ns } else { 0 },
+            outcome: if is_last { row.outcome } else { Outcome::Woken.code() },
+            ..row.clone()
+        };
+        if let Some(ender) = ender {
+            (piece.waker, piece.waker_kind) = (ender, WakerKind::Thread.code());
+        }
+        pieces.push(piece);
+    };
+    while let Some(child) = last_child(made, end, near_ns).filter(|child| child.end_ns > row.start_ns) {
+        // The first look finds children that have been there since the wait began.
+        let begin = if child.born_ns <= row.start_ns.saturating_add(near_ns) { row.start_ns } else { child.born_ns };
+        piece(begin, end, Some(child.fiber));
+        end = begin;
+    }
+    if end > row.start_ns || row.wait_ns == 0 {
+        piece(row.start_ns, end, None);
+    }
+    pieces
+}
+
+/// The child whose end a wait until `end_ns` was for: of several that ended about then one that ended by itself, and of those that do the same
+/// work; the nearest one, and the one that lived longest.
+fn last_child(made: &[Child], end_ns: u64, near_ns: u64) -> Option<&Child> {
+    let until = made.partition_point(|child| child.end_ns <= end_ns.saturating_add(near_ns));
+    let last = made[..until].iter().rev().take_while(|child| child.end_ns.saturating_add(near_ns) >= end_ns);
+    let apart = |child: &Child| Reverse((child.end_ns.abs_diff(end_ns), child.born_ns));
+    last.filter(|child| child.born_ns < end_ns).max_by_key(|child| (child.ended_itself, child.alike, apart(child)))
 }

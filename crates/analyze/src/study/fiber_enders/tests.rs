@@ -153,6 +153,18 @@ fn a_wait_group_waits_for_the_child_that_ended_last() {
     assert_eq!(pieces(&trace, 0), [(0, 100, Some(2), false)]);
 }
 
+/// Who waits for one generation of children after the other is found waiting at each look.
+#[test]
+fn wait_groups_one_after_the_other_are_as_many_waits() {
+    let mut trace = fibers(5);
+    for (child, born, end) in [(1, 5, 10), (2, 5, 60), (3, 60, 75), (4, 60, 95)] {
+        (trace.threads.start_ns[child], trace.threads.end_ns[child]) = (born, end);
+    }
+    waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 60, Some(2), false), (60, 40, Some(4), false)]);
+}
+
 #[test]
 fn a_wait_group_waits_for_no_child_that_waits_to_the_programs_end() {
     let mut trace = fibers(3);

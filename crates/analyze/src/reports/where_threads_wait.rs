@@ -1,0 +1,82 @@
+//! Of a program that hardly did anything, where its threads wait: Dwell cannot know whether it has nothing to do, or hangs.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use dwell_view::{Sentence, Word};
+
+use crate::engine::fold::Fold;
+use crate::reports::cause_words::link_text;
+use crate::sentences::say;
+use crate::stacks::idle::IdleWaits;
+use crate::stacks::object::object_type;
+use crate::study::explain::{Explanation, Link, is_first_of_process, is_of_program};
+
+/// Part of the time for which threads run, all together, up to which a program hardly does anything.
+const HARDLY: f64 = 0.02;
+/// Part of the time that a wait must have taken to be told.
+const MOSTLY: f64 = 0.5;
+/// Waits that are told.
+const TOLD: usize = 4;
+
+/// What is told. Where threads wait in functions of the program, and not for whatever comes, these come first, those of main threads before others; those of runtimes without
+/// work are left out where any other is there.
+pub fn where_threads_wait(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>) -> Option<Sentence> {
+    let elapsed_ns = explanation.elapsed_ns;
+    let hardly_ran = explanation.whole().running_ns as f64 <= HARDLY * elapsed_ns as f64;
+    if !hardly_ran || !fold.query.explains_all() {
+        return None;
+    }
+    let mut waits: Vec<ThreadWait> = longest_waits(fold, elapsed_ns, explanation);
+    let is_of_runtime = |wait: &ThreadWait| wait.is_idle && !wait.is_main;
+    let any_other = waits.iter().any(|wait| !is_of_runtime(wait));
+    waits.retain(|wait| !any_other || !is_of_runtime(wait));
+    waits.sort_by_key(|wait| (!wait.in_program, !wait.is_main, Reverse(wait.ns)));
+    let mut told: Vec<String> = Vec::new();
+    for wait in &waits {
+        let text = link_text(explanation, &wait.link);
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    let rest = told.len().saturating_sub(TOLD);
+    told.truncate(TOLD);
+    let rest = (rest > 0).then(|| rest.to_string());
+    (!told.is_empty()).then(|| say!(HARDLY_RAN, elapsed = Word::Ns(elapsed_ns), waits = told.join("; "), rest = rest))
+}
+
+/// A thread's longest wait at one place for one thing.
+struct ThreadWait {
+    link: Link,
+    ns: u64,
+    /// Whether the wait is in a function of the program.
+    in_program: bool,
+    /// Whether the thread is the first of its process.
+    is_main: bool,
+    /// Whether it is a wait of a runtime's thread without work, or an event loop's for whatever comes.
+    is_idle: bool,
+}
+
+fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation<'_, '_>) -> Vec<ThreadWait> {
+    let (trace, events) = (fold.trace, fold.trace.events());
+    let (mut idle, mut waits) = (IdleWaits::default(), Vec::new());
+    for thread in 0..trace.threads.tid.len() {
+        let mut of_key: HashMap<u32, u64> = HashMap::new();
+        events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, ns, key| {
+            let sum = of_key.entry(key).or_default();
+            *sum = sum.saturating_add(ns);
+        });
+        let longest = of_key.into_iter().max_by_key(|(key, ns)| (*ns, Reverse(*key)));
+        let Some((key, ns)) = longest.filter(|(_, ns)| *ns as f64 >= MOSTLY * elapsed_ns as f64) else { continue };
+        let (key, names) = (events.key(key), &mut explanation.names);
+        let link = Link {
+            role: names.role_of(thread),
+            label: names.label_of(key.object(), key.syscall()),
+            place: names.place_of(key.stack()),
+        };
+        let in_program = fold.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.stacks, it));
+        let is_idle = idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
+        waits.push(ThreadWait { link, ns, in_program, is_main: is_first_of_process(trace, thread), is_idle });
+    }
+    waits
+}
