@@ -112,7 +112,7 @@ impl PollLoops {
         let mut found = Self::default();
         for of in sleeps.iter().take(LOOKED_AT) {
             stop::check();
-            let Some(last_row) = of.rows.last().copied() else { continue };
+            let Some(last_row) = of.rows.last().copied().filter(|_| !is_served(trace, of)) else { continue };
             let mates = sleeps.iter().filter(|mate| mate.is_mate_of(of)).map(|mate| mate.thread).collect();
             if let Some((ender, done_ns)) = ender(trace, of, &mates) {
                 found.of_row.extend(of.rows.iter().map(|row| (*row, found.loops.len())));
@@ -191,6 +191,21 @@ fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> V
     });
     found.extend(open.filter(|of| of.is_poll(elapsed_ns)));
     found
+}
+
+/// Whether a thread reads or writes for others in between: at half of its turns it ends a wait of theirs. Then it does not look for anything.
+fn is_served(trace: &Trace, of: &Sleeps) -> bool {
+    let (events, rows) = (trace.events(), &trace.events().off_cpu);
+    let is_by_it = |key: &EventKey| {
+        let is_channel = matches!(object_type(trace, key.object()), ObjectType::Socket | ObjectType::Stream);
+        is_channel && key.waker().get() == Some(of.thread) && key.thread().get() != Some(of.thread)
+    };
+    let waiters: BTreeSet<usize> =
+        events.keys.iter().filter(|key| is_by_it(key)).filter_map(|key| key.thread().get()).collect();
+    let within = waiters.into_iter().filter_map(|thread| rows_within(trace, thread, (of.from, of.last.1)));
+    let ended = within.flatten().filter(|row| rows.wait_ns(*row) > 0 && is_by_it(&events.off_cpu_key(*row)));
+    let half = of.rows.len().div_ceil(2);
+    ended.take(half).count() == half
 }
 
 /// The thread that was busy for most of a loop, of several for longest, and had done within its last sleep; and when. Its mates, who sleep
@@ -285,5 +300,8 @@ mod tests {
         assert_eq!(ender_of(&format!("a: {polls}\nb: {}c##########", "#".repeat(20))), None, "it stopped before");
         assert_eq!(ender_of(&format!("a: ssss#ssss####\nb: #######{}", "c".repeat(9))), None, "two are no loop");
         assert_eq!(ender_of(&format!("a: {polls}\nb: {}", "#c".repeat(19))), None, "that is how it works");
+        let served = |wait: &str| format!("{stops}c: {wait}#{}", format!("{}#", &wait[1..]).repeat(5));
+        assert_eq!(ender_of(&served("nnnnn")), None, "it reads what others wait to send");
+        assert_eq!(ender_of(&served("ccccc")).as_deref(), Some("b"), "it wakes somebody");
     }
 }

@@ -267,7 +267,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-stands-still": "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。",
   "advice-unseen": "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。",
   "advice-meanwhile": "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。",
-  "advice-unseen-of-fibers": "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。",
+  "advice-unseen-of-fibers": "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。ティッカーのチャネルなら、その周期です。",
   "created-at": "{place} で作成されました。",
   "within-task": "そのうち {share} はタスク {task} の中です。",
   "oversubscription": "プログラムの CPU 時間の {share} で、{cpus} 個より多いスレッドに同時に仕事がありました (仕事があった間の平均は {ready} 個)。",

@@ -4,6 +4,7 @@ mod by_type;
 mod request_waits;
 mod telling_keys;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
@@ -65,6 +66,8 @@ pub struct Classes<'n, 't> {
     dialogues: Dialogues<'n>,
     brokers: Brokers,
     of_key: Vec<OfKey>,
+    /// Classes of rows, as far as they were asked for.
+    of_rows: Vec<Cell<Option<WaitClass>>>,
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
@@ -122,6 +125,7 @@ impl<'n, 't> Classes<'n, 't> {
             dialogues,
             brokers,
             of_key: Vec::new(),
+            of_rows: vec![Cell::new(None); trace.events().off_cpu.end()],
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
             idle_mates: IdleMates::new(trace, role_of),
@@ -198,7 +202,7 @@ impl<'n, 't> Classes<'n, 't> {
         }
         match self.of_key.get(key as usize) {
             Some(OfKey::Known(class)) => *class,
-            Some(OfKey::ByRow) => self.by_row(thread, row),
+            Some(OfKey::ByRow) => self.of_row(thread, row),
             None => WaitClass::Idle,
         }
     }
@@ -443,6 +447,14 @@ impl<'n, 't> Classes<'n, 't> {
         let Some(enders) = enders.filter(|enders| enders.values().sum::<u64>() >= least) else { return false };
         let usual = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)));
         usual.is_some_and(|(role, _)| self.dialogues.is_client(thread, *role, is_of_event_loop(key.syscall())))
+    }
+
+    /// The class of a row that its key alone does not tell. Rows behind it ask again and again.
+    fn of_row(&self, thread: usize, row: usize) -> WaitClass {
+        let Some(known) = self.of_rows.get(row) else { return self.by_row(thread, row) };
+        let class = known.get().unwrap_or_else(|| self.by_row(thread, row));
+        known.set(Some(class));
+        class
     }
 
     fn by_row(&self, thread: usize, row: usize) -> WaitClass {

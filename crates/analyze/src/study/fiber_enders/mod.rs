@@ -408,9 +408,19 @@ fn name_children(view: &mut Trace, fibers: usize) {
         let is_join = kind == ObjectType::WaitGroup || kind == ObjectType::Channel && receives(view, row.stack);
         let is_open = !row.waker.is_some() && row.outcome != Outcome::Unfinished.code();
         match children.get(&row.thread).filter(|_| is_join && is_open) {
-            Some(made) => by_generation(made, near_ns, &row).into_iter().for_each(|piece| {
-                rows.push(piece);
-            }),
+            Some(made) if kind == ObjectType::WaitGroup => {
+                by_generation(made, near_ns, &row).into_iter().for_each(|piece| {
+                    rows.push(piece);
+                });
+            }
+            // A channel may be a ticker's, which no child ends.
+            Some(made) => {
+                let end_ns = row.start_ns.saturating_add(row.wait_ns);
+                let child = last_child(made, end_ns, near_ns).filter(|child| child.end_ns > row.start_ns);
+                let named = child.map(|child| (child.fiber, WakerKind::Thread.code()));
+                let (waker, waker_kind) = named.unwrap_or((row.waker, row.waker_kind));
+                rows.push(OffCpuRow { waker, waker_kind, ..row });
+            }
             None => {
                 rows.push(row);
             }
