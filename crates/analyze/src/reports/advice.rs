@@ -84,8 +84,7 @@ pub fn advice(
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
         (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
-            of_others_work(explanation, root, chains)
-                .unwrap_or_else(|| pace_words::loop_timer(explanation, root, chains))
+            of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(explanation, root))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)

@@ -4,7 +4,7 @@ use dwell_view::Sentence;
 
 use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, RootCause, in_turn};
+use crate::study::explain::{Explanation, RootCause, in_turn};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.8;
@@ -33,15 +33,6 @@ pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
 }
 
 /// What to do about the time-out of an event loop.
-pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Sentence {
-    // A main thread that started the loop waits for its end.
-    let waits_alone = |chain: &[Link]| match chain {
-        [link] => explanation.accounts.get(&link.role).is_some_and(|account| account.threads == 1),
-        _ => false,
-    };
-    let is_of_main = match chains {
-        [(chain, _)] => waits_alone(chain) && root.wall_ns as f64 >= PACE * explanation.elapsed_ns as f64,
-        _ => false,
-    };
-    if is_of_main || is_pace(explanation, root) { say!(ADVICE_LOOP_PACED) } else { say!(ADVICE_LOOP_TIMER) }
+pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if is_pace(explanation, root) { say!(ADVICE_LOOP_PACED) } else { say!(ADVICE_LOOP_TIMER) }
 }

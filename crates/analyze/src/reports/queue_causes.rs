@@ -108,7 +108,7 @@ const THROTTLED_PERIODS: f64 = 0.05;
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// So many threads for each CPU must be ready on average while any is: whoever starts as many as there are CPUs has more for a moment.
 const READY_PER_CPU: f64 = 1.5;
-/// So many must be of one role, or so many of any.
+/// So many for each CPU must be of one role, or so many of any.
 const ONE_ROLE_PER_CPU: f64 = 1.25;
 const ANY_ROLE_PER_CPU: f64 = 3.0;
 /// Part of the time in which any runs that a runtime has goroutines on all CPUs, at most, if these are ready because of its limit: many that
@@ -280,7 +280,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
     let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))
-        && is_of_one_kind(&levels.histogram_concurrency, kept_to.unwrap_or(cpus), largest_role_ns)
+        && (kept_to.is_some() || is_of_one_role(&levels.histogram_concurrency, cpus, largest_role_ns))
         && (!uses_all || requests_wait)
         && queued_ns as f64 >= OWN_QUEUE_SHARE * cpu_ns as f64
         && (are_busy || kept_to.is_some() || too_many_run || own_ns as f64 >= CROWDED * cpu_ns as f64);
@@ -329,9 +329,9 @@ pub fn are_too_many(fold: &Fold<'_>) -> bool {
     is_much && is_crowd(&fold.levels.histogram_concurrency, fold.trace.manifest.cpus.usable.max(1))
 }
 
-/// Whether one role has more threads at work than there are CPUs, on average while any is, or all together far more. The stages of a pipeline are as
-/// many as it has, however few threads compute.
-fn is_of_one_kind(histogram: &[u64], cpus: u32, largest_role_ns: u64) -> bool {
+/// Whether one role has more threads at work than there are CPUs, on average while any is, or all together far more. A pipeline needs a thread for
+/// each of its stages.
+fn is_of_one_role(histogram: &[u64], cpus: u32, largest_role_ns: u64) -> bool {
     let any_ns = above(histogram, 0);
     largest_role_ns as f64 >= ONE_ROLE_PER_CPU * f64::from(cpus) * any_ns as f64
         || average_while_any(histogram) >= ANY_ROLE_PER_CPU * f64::from(cpus)

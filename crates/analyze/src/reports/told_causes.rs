@@ -1,4 +1,5 @@
-//! Which causes of waits are told: those that delayed anybody, or the program's end, for long, but for what is how the program works.
+//! Which causes of waits are told: those that delayed anybody, or the program's end, for long, without pauses of a schedule and waits that another
+//! cause explains.
 
 use dwell_model::{ObjectId, ObjectType};
 
@@ -21,12 +22,12 @@ pub fn told_causes<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, le
     let is_told = |root: &&RootCause| {
         let is_common = matches!(root.cause.kind, CauseKind::RunQueue | CauseKind::Circle);
         let least = if is_common { COMMON_FACTOR * least } else { least };
-        // Where all is asked for, whatever explains it is told.
-        let is_meant = least > 0 && (ends_elsewhere(explanation, root) || is_on_time(fold, explanation, root));
+        // A report of all causes leaves none out.
+        let is_left_out = || least > 0 && (ends_elsewhere(explanation, root) || is_on_time(fold, explanation, root));
         let delays = delay_ns(root) >= least.max(1) || is_of_end(fold, explanation, root, least);
         let of_outside_ns = root.for_outside_ns();
         let is_for_outside = of_outside_ns as f64 >= END_SHARE * explanation.elapsed_ns as f64;
-        (delays && !is_meant) || (is_for_outside && of_outside_ns >= least.max(1))
+        (delays && !is_left_out()) || (is_for_outside && of_outside_ns >= least.max(1))
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !root.is_of_the_end()).collect();
@@ -72,10 +73,8 @@ fn waits_at_barriers(explanation: &Explanation<'_, '_>, root: &RootCause) -> boo
         let last = chain.last();
         last.is_some_and(|link| explanation.names.contention(link.label, link.place) == Contention::Barrier)
     };
-    let (all_ns, at_barriers_ns) = (
-        root.chains.iter().map(|(_, ns)| ns).sum::<u64>(),
-        root.chains.iter().filter(is_at_barrier).map(|(_, ns)| ns).sum::<u64>(),
-    );
+    let all_ns: u64 = root.chains.iter().map(|(_, ns)| ns).sum();
+    let at_barriers_ns: u64 = root.chains.iter().filter(is_at_barrier).map(|(_, ns)| ns).sum();
     all_ns > 0 && at_barriers_ns as f64 >= NEARLY_ALL * all_ns as f64
 }
 

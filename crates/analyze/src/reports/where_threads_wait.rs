@@ -19,8 +19,8 @@ const MOSTLY: f64 = 0.5;
 /// Waits that are told.
 const TOLD: usize = 4;
 
-/// What is told. Where threads wait in functions of the program, and not for whatever comes, these come first, those of main threads before others; those of runtimes without
-/// work are left out where any other is there.
+/// The sentence that says it; none where the program ran, or a part of the recording is asked for. Waits in functions of the program come first,
+/// those of main threads before others; threads of runtimes without work are left out where any other is there.
 pub fn where_threads_wait(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>) -> Option<Sentence> {
     let elapsed_ns = explanation.elapsed_ns;
     let hardly_ran = explanation.whole().running_ns as f64 <= HARDLY * elapsed_ns as f64;

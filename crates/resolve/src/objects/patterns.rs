@@ -87,9 +87,10 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" Once Same: "__cxa_guard_acquire*" "std::call_once*";
     1 "" Futex Same: "std::__atomic_wait*" "std::__atomic_futex_unsigned*" "std::__detail::__platform_wait*";
     1 "" Semaphore Same: "std::counting_semaphore*" "std::__atomic_semaphore*" "std::__platform_semaphore*";
-    // What is waited on by an atomic sleeps on a word that many share: the place says which barrier.
-    2 "" Barrier Place: "std::__atomic_wait_address<std::__barrier_phase_t*" "std::__detail::__waiter<*std::__tree_barrier<*";
-    3 "" Barrier Place: "std::barrier*" "std::__tree_barrier*" "std::latch*";
+    2 "" Barrier Same: "std::latch*";
+    // Its threads sleep on a word of libstdc++'s pool, which many share: the place says which barrier.
+    2 "" Barrier Place: "std::barrier*" "std::__tree_barrier*" "std::__atomic_wait_address<std::__barrier_phase_t*"
+        "std::__detail::__waiter<*std::__tree_barrier<*";
     // A thread of std::async is joined once.
     2 "" ThreadJoin Same: "std::__future_base::_Async_state_common*";
     // Rust.

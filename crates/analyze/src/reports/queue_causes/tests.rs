@@ -30,6 +30,20 @@ fn four_threads_on_two_cpus() {
     assert_eq!(reasons(&repeated(&beside_a_feeder, 10)), [], "one more than CPUs for a while");
 }
 
+/// Stages of a pipeline are more threads than CPUs, though none of its roles is.
+#[test]
+fn too_many_threads_are_of_one_role() {
+    let of_role = |threads: u64| {
+        let trace = repeated(&[("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")], 10);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let causes = queue_causes(&fold, &RunQueue::default(), threads * trace.elapsed_ns());
+        causes.iter().map(|cause| cause.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(of_role(4), [QueueReason::OwnThreads]);
+    assert_eq!(of_role(2), []);
+}
+
 #[test]
 fn processes_that_are_too_many_are_no_threads() {
     let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];

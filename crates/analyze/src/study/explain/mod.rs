@@ -281,7 +281,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
 /// What is told where the program stands still; of a part of what was recorded it is not.
 fn standing_program(fold: &Fold<'_>, classes: &Classes<'_, '_>, names: &mut Names<'_, '_>) -> Option<StandingProgram> {
     let still = classes.standstill().filter(|_| fold.query.explains_all())?;
-    Some(still.told(fold.trace, names))
+    Some(still.standing_program(fold.trace, names))
 }
 
 /// The objects that the program's end waited for, each with its time on that path, ns.

@@ -5,7 +5,7 @@
 //! counted from a clock, what one turn is late makes the next distance shorter, so that neighbours go together: their correlation is near -1/2.
 //! Where the work differs from turn to turn, the sleeps make up for it: they differ far more than the distances.
 
-use dwell_model::ObjectType;
+use dwell_model::{ObjectType, Outcome};
 use dwell_store::Trace;
 
 use crate::stacks::object::object_type;
@@ -55,7 +55,11 @@ fn sleeps_of(trace: &Trace, names: &Names<'_, '_>, thread: usize, root: &RootCau
     events.off_cpu.for_each_wait(events.off_cpu.of(thread), |row, _, key| {
         let key = events.key(key);
         let is_for_it = match root.cause.kind {
-            CauseKind::Slept => matches!(object_type(trace, key.object()), ObjectType::Sleep | ObjectType::Timer),
+            // A timed wait may be a sleep, too.
+            CauseKind::Slept => {
+                matches!(object_type(trace, key.object()), ObjectType::Sleep | ObjectType::Timer)
+                    || Outcome::from_code(key.outcome()) == Outcome::TimedOut
+            }
             _ => names.has_label(&key, root.cause.label),
         };
         if is_for_it && names.is_at(key.stack(), &root.at) {

@@ -95,7 +95,7 @@ impl Standstill {
     }
 
     /// What is told of it.
-    pub fn told(&self, trace: &Trace, names: &mut Names<'_, '_>) -> StandingProgram {
+    pub fn standing_program(&self, trace: &Trace, names: &mut Names<'_, '_>) -> StandingProgram {
         let mut waits: Vec<Link> = Vec::new();
         for (thread, row) in &self.threads {
             let key = trace.events().off_cpu_key(*row);

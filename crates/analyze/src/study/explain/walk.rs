@@ -231,11 +231,6 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         if time > from && time > born {
             time = self.window_in_life(thread, (from.max(born), time), &askers, hops);
         }
-        if let Some((row, since)) = self.first_look(thread).filter(|_| time > from && time == born) {
-            let begin = since.max(from);
-            self.wait(Window { thread, row, from: begin, to: time, askers: askers.clone(), hops });
-            time = begin;
-        }
         if time <= from {
             return;
         }
@@ -244,25 +239,6 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             Some(parent) if !hops.is_circle(parent) => self.window(parent, (from, time), askers, hops.and(parent)),
             _ => self.book_here(&askers, (CauseKind::Unborn, thread), (from, time)),
         }
-    }
-
-    /// Of a goroutine that is looked at now and then: its first wait, where it was in one when it was first seen, and since when its creator
-    /// waited then. Who waits creates nobody, so that it was there before it was seen.
-    fn first_look(&self, thread: usize) -> Option<(usize, u64)> {
-        let interval_ns = self.trace.manifest.fiber_interval_ns;
-        if thread >= self.trace.fiber_threads || interval_ns == 0 {
-            return None;
-        }
-        let born = self.trace.threads.start_ns[thread];
-        let parent = self.trace.threads.parent[thread].get().filter(|parent| *parent < self.trace.threads.tid.len())?;
-        let all = self.rows.of(thread);
-        let first = all.clone().next().filter(|row| self.trace.events().off_cpu.start_ns(*row) == born)?;
-        let rows = &self.trace.events().off_cpu;
-        let of_creator =
-            self.rows.behind(parent, born).checked_sub(1).filter(|row| *row >= self.rows.of(parent).start)?;
-        let since = rows.start_ns(of_creator);
-        let waits = rows.woken_ns(of_creator) >= born && born.saturating_sub(since) <= 2 * interval_ns;
-        waits.then_some((first, since))
     }
 
     /// The same within the thread's life. Returns its begin, where that is not before the window's.
