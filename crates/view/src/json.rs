@@ -70,7 +70,8 @@ fn rows(view: &View) -> Json {
     view.rows.iter().map(|row| Json::Object(record(&view.columns, row, tree))).collect()
 }
 
-/// A row as an object of the columns, sentences with their parts beside them; with its depth where the view is a tree.
+/// A row as an object of the columns, sentences with their parts beside them, and views with their notes; with its depth where the view is a
+/// tree.
 pub fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
     let depth = tree.then(|| ("depth".to_owned(), json!(row.depth)));
     let cells = || columns.iter().zip(&row.values);
@@ -79,7 +80,14 @@ pub fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
         Value::Prose(prose) => Some((format!("{}_parts", column.id), prose.parts())),
         _ => None,
     });
-    depth.into_iter().chain(fields).chain(parts).collect()
+    let noted = cells().filter_map(|(column, value)| match value {
+        Value::Rows(view) if !view.notes.is_empty() => Some((column.id, &view.notes)),
+        _ => None,
+    });
+    let notes = noted.flat_map(|(id, notes)| {
+        [(format!("{id}_notes"), json!(texts(notes))), (format!("{id}_notes_parts"), json!(self::parts(notes)))]
+    });
+    depth.into_iter().chain(fields).chain(parts).chain(notes).collect()
 }
 
 /// Notes as texts.
@@ -216,6 +224,8 @@ mod tests {
         assert_eq!(json["losses"], json!({"ring_full": 12}));
         assert_eq!(json["histogram_cpu"][1], 1_500_000_000u64);
         assert_eq!(json["top_objects"][0]["object"], "queue_lock");
+        assert_eq!(json["top_objects_notes"], json!(["12 events were lost: the ring buffer was full."]));
+        assert!(json.get("losses_notes").is_none(), "it has none");
     }
 
     #[test]

@@ -253,7 +253,6 @@ export const en = {
   'explain.show-blame': 'who had it',
   'explain.selection': 'Explain the Selection',
   'summary.explanation': 'Where the time went',
-  'summary.nobody-held-up': 'No thread was held up by another for 1 % of the time.',
   'summary.collection': 'Collection and platform',
   'summary.histogram.cpu': 'CPU utilization',
   'summary.histogram.concurrency': 'Thread concurrency',

@@ -253,7 +253,6 @@ export const ja: Record<keyof typeof en, string> = {
   'explain.show-blame': '保持していたスレッド',
   'explain.selection': '選択範囲を説明',
   'summary.explanation': '時間の行方',
-  'summary.nobody-held-up': '時間の 1 % 以上、他のスレッドに待たされたスレッドはありません。',
   'summary.collection': '収集とプラットフォーム',
   'summary.histogram.cpu': 'CPU 利用率',
   'summary.histogram.concurrency': 'スレッド・コンカレンシー',

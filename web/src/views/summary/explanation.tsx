@@ -1,6 +1,7 @@
 // Where the time went: the root causes of waits, each with the chain that leads to it and what to do about it, and the findings
 // among them, in the order of the summary.
 
+import type { Noted } from '../../api/types';
 import { shortText } from '../../base/names';
 import { prose } from '../../base/prose';
 import { t } from '../../base/texts';
@@ -10,6 +11,8 @@ import { type Finding, FindingCard, findingId } from '../findings/cards';
 
 interface ExplanationProps {
   causes: RootCause[];
+  /** The account of the time; where there is no cause, why. */
+  account: Noted;
   findings: Finding[];
   /** Both as one list. */
   order: Listed[];
@@ -25,12 +28,11 @@ export interface Listed {
 const FINDINGS = 4;
 
 /** The causes, and findings among them. */
-export function Explanation({ causes, findings, order }: ExplanationProps) {
+export function Explanation({ causes, account, findings, order }: ExplanationProps) {
   const dispatch = useDispatch();
   const shown = order.filter(({ list, row }) => list === 'explanation' || row < FINDINGS);
   return (
     <>
-      {causes.length === 0 && <p className="faint">{t('summary.nobody-held-up')}</p>}
       <div className="cards">
         {shown.map(({ list, row }) => {
           const [cause, finding] = list === 'findings' ? [undefined, findings[row]] : [causes[row], undefined];
@@ -40,6 +42,11 @@ export function Explanation({ causes, findings, order }: ExplanationProps) {
           );
         })}
       </div>
+      {account.notes.map((note, at) => (
+        <p key={note} className="faint">
+          {shortText(prose(note, account.notes_parts?.[at]))}
+        </p>
+      ))}
       {findings.length > FINDINGS && (
         <p>
           <button type="button" className="link" onClick={() => dispatch({ tab: 'findings' })}>

@@ -1,7 +1,7 @@
 // Summary: elapsed time, where the time went, the findings, and the recording.
 
 import { useLayoutEffect, useRef, useState } from 'react';
-import type { Document, Info } from '../../api/types';
+import type { Document, Info, Noted } from '../../api/types';
 import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { count, duration, percent, real } from '../../base/units';
@@ -41,6 +41,10 @@ interface BodyProps {
 function Body({ document, hotspots, info }: BodyProps) {
   const causes = (document.explanation ?? []) as RootCause[];
   const findings = (document.findings ?? []) as Finding[];
+  const account = {
+    notes: document.explanation_notes ?? [],
+    notes_parts: document.explanation_notes_parts,
+  } as Noted;
   return (
     <>
       <Figures document={document} info={info} />
@@ -54,7 +58,12 @@ function Body({ document, hotspots, info }: BodyProps) {
         </div>
         <div>
           <h2>{t('summary.explanation')}</h2>
-          <Explanation causes={causes} findings={findings} order={(document.order ?? []) as Listed[]} />
+          <Explanation
+            causes={causes}
+            account={account}
+            findings={findings}
+            order={(document.order ?? []) as Listed[]}
+          />
           {info && <Platform info={info} summary={document} />}
         </div>
       </div>
