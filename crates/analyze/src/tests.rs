@@ -6,27 +6,29 @@ mod ends;
 mod full_queues;
 mod holders;
 mod idle_holders;
+mod indexed;
 pub mod laws;
+mod sweep;
 
 use std::collections::BTreeMap;
 
 use dwell_model::{Reason, ThreadId};
+use dwell_query::engine::conservation::check_conservation;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::filter::{Filter, FilterKey};
+use dwell_query::question::level::{CallStackMode, Level};
+use dwell_query::question::query::Query;
+use dwell_query::question::rates::FrameRates;
 use dwell_store::Trace;
+use dwell_trace_dsl::annotations;
+use dwell_trace_dsl::{CELL, build, text, trace};
 use dwell_view::{Value, View};
 use proptest::prelude::*;
 
-use crate::engine::conservation::check_conservation;
-use crate::engine::fold::Fold;
 use crate::explore::filter_values;
-use crate::question::error::QueryError;
-use crate::question::filter::{Filter, FilterKey};
-use crate::question::level::{CallStackMode, Level};
-use crate::question::query::Query;
-use crate::question::rates::FrameRates;
 use crate::report;
 use crate::reports::Report;
-use crate::test_support::annotations;
-use crate::test_support::trace_dsl::{CELL, build, text, trace};
 use crate::timeline::{DurationKind, durations};
 
 /// Three workers and a main thread that joins them; `m` is held across a sleep.

@@ -133,7 +133,7 @@ fn system_row(counter: &SystemCounter) -> String {
 
 fn metrics() -> String {
     let mut text = String::from("# Metrics\n\n");
-    text.push_str("<!-- Made by `dwell docs metrics`; change METRICS in crates/analyze instead. -->\n\n");
+    text.push_str("<!-- Made by `dwell docs metrics`; change METRICS in crates/query instead. -->\n\n");
     text.push_str("T is the number of CPUs that the program may use, or `--target-concurrency`.\n\n");
     text.push_str("| id | title | unit | additive | better | needs | definition |\n|---|---|---|---|---|---|---|\n");
     for metric in METRICS {

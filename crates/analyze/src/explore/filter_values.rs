@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::filter::FilterKey;
+use dwell_query::question::{counter_time, windows};
 use dwell_view::{CLASSES, answer};
-
-use crate::engine::fold::Fold;
-use crate::engine::selection;
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::filter::FilterKey;
-use crate::question::{counter_time, windows};
 
 answer! {
     /// The entries of one key.

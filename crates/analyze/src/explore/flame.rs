@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 
 use dwell_model::ThreadId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::functions::functions;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::words::words;
+use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_store::WordMap;
 use dwell_view::answer;
-
-use crate::engine::fold::Fold;
-use crate::engine::functions::functions;
-use crate::engine::grouping::thread_label;
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::words::words;
-use crate::stacks::call_stacks::FunctionId;
 
 words! { "weight";
     /// What the width of a node is.

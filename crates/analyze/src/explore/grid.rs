@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use dwell_model::MetricDef;
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::metrics::{magnitude, metric, value};
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::level::Level;
 use dwell_store::WordMap;
 use dwell_view::{Value, answer, json};
 use serde_json::{Map, Value as Json};
 
-use crate::engine::fold::Fold;
 use crate::explore::path::{PathPlace, PathStep, PathWalk};
-use crate::measure::metrics::{magnitude, metric, value};
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::level::Level;
 
 /// Rows of one answer at most.
 const MOST_ROWS: usize = 10_000;
@@ -248,12 +248,13 @@ impl Rows<'_, '_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+    use dwell_view::Row;
+
     use super::*;
     use crate::explore::path::parse_grid_levels;
-    use crate::question::query::Query;
     use crate::reports::Report;
-    use crate::test_support::trace_dsl::trace;
-    use dwell_view::Row;
 
     fn level(fold: &Fold<'_>, place: PathPlace, search: &str) -> Grid {
         let (search, order) = (search.to_owned(), Order::Metric);

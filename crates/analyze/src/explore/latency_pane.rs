@@ -1,11 +1,12 @@
 //! The intervals of one type as a page draws them: how long, when, and what the outliers' time was for.
 
-use dwell_view::answer;
 use std::collections::BTreeMap;
 
-use crate::engine::fold::Fold;
-use crate::measure::histogram::{Histogram, histogram_of};
-use crate::question::error::QueryError;
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::histogram::{Histogram, histogram_of};
+use dwell_query::question::error::QueryError;
+use dwell_view::answer;
+
 use crate::study::latency::{IntervalId, IntervalType, Latency, Outlier, Statistics};
 
 /// Outliers that are told one by one, and other intervals that are drawn: more are no picture.

@@ -1,14 +1,13 @@
 //! Where in a grid something is: its levels, and the keys of the rows that lead there.
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::functions::functions;
+use dwell_query::engine::grouping::Labels;
+use dwell_query::measure::site::Site;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::level::Level;
+use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_view::glob;
-
-use crate::engine::fold::Fold;
-use crate::engine::functions::functions;
-use crate::engine::grouping::Labels;
-use crate::measure::site::Site;
-use crate::question::error::QueryError;
-use crate::question::level::Level;
-use crate::stacks::call_stacks::FunctionId;
 
 /// A level of a grid: a grouping level, or at the end a way on through the stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

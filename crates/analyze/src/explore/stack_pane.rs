@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::words::words;
+use dwell_query::stacks::frames::{StackFrame, frames};
 use dwell_view::answer;
 
-use crate::engine::fold::Fold;
 use crate::explore::path::{PathPlace, PathWalk};
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::words::words;
-use crate::stacks::frames::{StackFrame, frames};
 
 words! { "kind of stack";
     /// Which stacks.
@@ -102,9 +102,10 @@ const ENDS: [&str; 6] = ["unknown", "complete", "no table", "unreadable memory",
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::trace;
 
     fn creations(trace: &dwell_store::Trace) -> StackPane {
         let query = Query::default();

@@ -1,8 +1,8 @@
 //! What a finding says in numbers, and where anybody can read them: a question of a report with the column that shows it.
 
-use crate::engine::fold::Fold;
-use crate::question::filter::{Filter, FilterKey};
-use crate::question::query::Query;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::filter::{Filter, FilterKey};
+use dwell_query::question::query::Query;
 
 /// How a number of a finding is to what the report shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ProcessId, StackId};
-
-use crate::engine::fold::Fold;
-use crate::stacks::connecting::is_connecting;
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::connecting::is_connecting;
 
 /// Of processes of each name, thread-ns in functions that make connections, running and waiting: of threads, or of the goroutines where these stand
 /// for them.

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FiberId, FindingDef, ProcessId, StackId};
+use dwell_query::measure::quantile::median_of;
 use dwell_store::Table as _;
 use dwell_view::Word;
 
 use crate::findings::connecting_times::connecting_times;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::measure::quantile::median_of;
 use crate::sentences::say;
 use crate::study::explain::{is_of_program, is_response, wait_place};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use dwell_model::FindingDef;
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::hidden_threads::hidden;
+use dwell_query::engine::row_sampling::close_look;
+use dwell_query::measure::quantile::{median, median_of};
+use dwell_query::question::windows::Part;
+use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_view::Word;
 
-use crate::engine::fold::Fold;
-use crate::engine::hidden_threads::hidden;
-use crate::engine::row_sampling::close_look;
 use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
-use crate::measure::quantile::{median, median_of};
-use crate::question::windows::Part;
 use crate::sentences::say;
-use crate::stacks::call_stacks::FunctionId;
 use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns};
 use crate::study::explain::mostly_ran;
 

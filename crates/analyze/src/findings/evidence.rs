@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, TaskTypeId, Topic};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::hidden_threads::hidden;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::filter::FilterKey;
+use dwell_query::stacks::tasks::name;
 use dwell_view::{Sentence, Word};
 
-use crate::engine::fold::Fold;
-use crate::engine::hidden_threads::hidden;
 use crate::findings::claim::{Claim, only};
 use crate::findings::kernel_times::{ProcessTimes, kernel_times};
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::filter::FilterKey;
 use crate::sentences::say;
-use crate::stacks::tasks::name;
 use crate::study::latency::Latency;
 use crate::study::socket_groups::{Group, groups};
 use crate::study::sockets::SocketWaits;

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ProcessId, StackId};
-
-use crate::engine::fold::Fold;
-use crate::stacks::system_calls::system_call;
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::system_calls::system_call;
 
 /// The running time of a process that the filters let through, ns.
 #[derive(Default)]

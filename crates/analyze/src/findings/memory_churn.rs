@@ -1,6 +1,7 @@
 //! Memory that is taken from the kernel and given back again and again.
 
 use dwell_model::{FindingDef, ProcessId};
+use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Word;
 
 use crate::findings::claim::Claim;
@@ -8,7 +9,6 @@ use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
 use crate::findings::kernel_times::ProcessTimes;
 use crate::sentences::say;
-use crate::stacks::system_calls::PAGE_FAULTS;
 
 /// Large pieces are allocated, touched and freed again and again.
 pub const MEMORY_CHURN: FindingDef = FindingDef {

@@ -35,8 +35,9 @@ use dwell_work::parallel;
 use self::claim::Claim;
 use self::evidence::Evidence;
 pub use self::finding::Finding;
-use crate::engine::fold::Fold;
-use crate::question::handles::finding_handle;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::handles::finding_handle;
+
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};

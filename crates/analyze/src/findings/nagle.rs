@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, HoldKind, SocketCause, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::quantile::median_of;
 use dwell_store::Table;
 use dwell_view::{Prose, Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::findings::send_queues::held_by_nagle;
 use crate::findings::sockets::claims;
-use crate::measure::quantile::median_of;
 use crate::sentences::say;
 use crate::study::socket_groups::Group;
 use crate::study::sockets::{SocketWait, SocketWaits, main_cause};

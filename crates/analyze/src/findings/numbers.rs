@@ -1,10 +1,10 @@
 //! The numbers of findings: each has its place among those of the whole result, whatever an answer is about.
 
 use dwell_model::FindingDef;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
 
-use crate::engine::fold::Fold;
 use crate::findings::finding::Finding;
-use crate::question::query::Query;
 
 type Found = (&'static FindingDef, Finding);
 

@@ -2,12 +2,12 @@
 //! Only of collections that recorded what delays threads.
 
 use dwell_model::{Delay, FindingDef, StackId};
+use dwell_query::question::query::Query;
 use dwell_view::Word;
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
-use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::latency::{DelayPiece, IntervalType, Kind, Latency, Origin, Outlier};
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FindingDef, SocketCause, SocketDirection, StackId, ThreadId};
+use dwell_query::measure::quantile::median_of;
 use dwell_view::{Prose, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::measure::quantile::median_of;
 use crate::sentences::say;
 use crate::study::socket_groups::name;
 use crate::study::sockets::{SocketWait, SocketWaits, main_cause};

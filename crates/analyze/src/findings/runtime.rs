@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, Reason, StackId, ThreadId};
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::query::Query;
 use dwell_view::{Sentence, SentenceDef, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
-use crate::question::query::Query;
 use crate::sentences::{def, say};
 use crate::study::explain::runs_scripts;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectType, ProcessId, StackId};
+use dwell_query::engine::target::target_concurrency;
 use dwell_view::Word;
 
-use crate::engine::target::target_concurrency;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;

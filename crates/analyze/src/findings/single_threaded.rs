@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, StackId};
+use dwell_query::engine::columns::Columns;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::target::target_concurrency;
+use dwell_query::measure::utilization::total;
+use dwell_query::question::query::Query;
 use dwell_view::{Word, glob};
 
-use crate::engine::columns::Columns;
-use crate::engine::fold::Fold;
-use crate::engine::target::target_concurrency;
 use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
-use crate::measure::utilization::total;
-use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::explain::{function_at, mostly_ran};
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ProcessId, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_view::{Sentence, SentenceDef, Word};
 
-use crate::engine::fold::Fold;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
-use crate::question::query::Query;
 use crate::sentences::def;
 
 /// Little is written by each of very many calls.

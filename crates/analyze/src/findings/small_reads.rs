@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FindingDef, ProcessId, StackId};
+use dwell_query::question::query::Query;
 use dwell_view::Word;
 
 use crate::findings::claim::Claim;
@@ -10,7 +11,6 @@ use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::findings::kernel_times::ProcessTimes;
 use crate::findings::small_calls::{READS, small_calls};
-use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::socket_groups::name;
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, SocketCause, StackId};
+use dwell_query::measure::quantile::median_of;
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::measure::quantile::median_of;
 use crate::sentences::say;
 use crate::study::socket_groups::Group;
 

@@ -11,20 +11,19 @@ use std::fs;
 use std::path::Path;
 
 use dwell_model::{ProcessId, ThreadId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::filter::Filter;
+use dwell_query::question::query::Query;
 use dwell_store::tables::{OffCpuRow, ProcessRow, SampleRow, Samples};
 use dwell_store::{Table, Trace};
-
+use dwell_trace_dsl::{CELL, build, trace};
 use dwell_view::{Row, Value};
 use proptest::prelude::*;
 
-use crate::engine::fold::Fold;
 use crate::findings::claim::Relation;
 use crate::findings::finding::Finding;
 use crate::findings::{FINDINGS, findings_of};
-use crate::question::filter::Filter;
-use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::{CELL, build, trace};
 
 fn found(trace: &Trace) -> Vec<(&'static str, Finding)> {
     let query = Query::default();

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_query::measure::utilization::total;
+use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_view::{Prose, Word};
 
 use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
-use crate::measure::utilization::total;
 use crate::sentences::say;
-use crate::stacks::call_stacks::FunctionId;
 
 /// Many very short waits.
 pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
 use crate::study::explain::{Account, Explanation};
 use crate::tables::columns::{columns, columns_of};
 

@@ -1,8 +1,8 @@
 //! The words of the accounts below the causes: the threads' time, the run queue's, and what determined the elapsed time.
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::engine::fold::Fold;
 use crate::reports::account::whole_account;
 use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};

@@ -1,13 +1,13 @@
 //! What to do about a root cause: one sentence that fits its kind, and how those who waited contend.
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::frames::frame_rows;
 use dwell_view::{Prose, Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::reports::contended_lock::{contended_lock, lock_not_held, lock_of_most, lock_on_the_way, to_holder};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
-use crate::stacks::frames::frame_rows;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
     RootCause, asked_collections, is_connection_pool, is_response, is_within_machine, kept_at, library_wait,

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::measure::site::Site;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::handles::{HandleMeaning, object_handle, object_named, thread_handle, unknown_object};
 use dwell_view::{Row, Value, View, Word, duration, glob};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::measure::site::Site;
-use crate::question::error::QueryError;
-use crate::question::handles::{HandleMeaning, object_handle, object_named, thread_handle, unknown_object};
 use crate::sentences::say;
 use crate::study::blame::{Blame, HolderActivity, REPORT_BUDGET, Share, blame as blame_of};
 use crate::study::thread_index::ThreadIndex;

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::engine::fold::Fold;
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::connecting::is_connecting;
+
 use crate::reports::contended_lock::{lock_not_held, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
 use crate::reports::told_causes::{delay_ns, on_path_alone, told_causes, unseen_ns};
-use crate::stacks::connecting::is_connecting;
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
     RunQueue,

@@ -1,10 +1,10 @@
 //! Root causes in words: what the cause is, its chains, all of it as a paragraph.
 
 use dwell_model::ObjectType;
+use dwell_query::engine::fold::Fold;
 use dwell_store::EventKey;
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::engine::fold::Fold;
 use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{

@@ -1,9 +1,9 @@
 //! The chains of a root cause as a table of waits, for those who draw them or follow them to other reports.
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::handles::object_handle;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::question::handles::object_handle;
 use crate::study::explain::{Explanation, Link, RootCause};
 use crate::tables::columns::{columns, columns_of};
 

@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{MetricDef, Unit};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::Groups;
+use dwell_query::measure::metrics::{compared_columns, magnitude, metric, value};
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::level::Level;
 use dwell_view::{Prose, Row, Value, View, Word, glob};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::Groups;
-use crate::measure::metrics::{compared_columns, magnitude, metric, value};
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
-use crate::question::level::Level;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of, plain};
 use crate::tables::grouped::cut_note;

@@ -1,8 +1,8 @@
 //! Which lock or barrier others waited for because of a cause, how they contend there, and what its holder is told.
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, Link, Names, RoleId, RootCause, runs_outside_critical_section,

@@ -1,8 +1,8 @@
 //! Counters that tell long waits from short ones, see [`crate::study::correlation`].
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Prose, Row, Value, View, Word};
 
-use crate::engine::fold::Fold;
 use crate::reports::counters::name;
 use crate::sentences::say;
 use crate::study::correlation::{Correlation, SEPARATES, correlations};

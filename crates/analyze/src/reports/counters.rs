@@ -1,10 +1,10 @@
 //! Counters: the values that the program gave them.
 
 use dwell_model::{CounterId, CounterKind, ProcessId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection::TaskFilter;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::selection::TaskFilter;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;

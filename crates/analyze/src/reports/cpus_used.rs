@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
 
-use crate::engine::fold::Fold;
 use crate::study::explain::NO_CPU;
 
 /// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.

@@ -1,11 +1,11 @@
 //! The critical path by function and object, and what freeing an object could gain at most.
 
 use dwell_model::{ObjectId, ObjectType};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::windows::elapsed_ns;
 use dwell_store::WordMap;
 use dwell_view::{Prose, Row, Value, View, Word};
 
-use crate::engine::fold::Fold;
-use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
 use crate::study::critical_path::{Detour, Follower, Segment, critical_path as path_of};
 use crate::study::intervals::Activity;

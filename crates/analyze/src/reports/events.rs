@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Prose, Row, Value, View};
 
-use crate::engine::fold::Fold;
 use crate::reports::threads::process_of;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};

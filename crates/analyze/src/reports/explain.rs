@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use dwell_model::ObjectId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::handles::{object_handle, unknown_handle};
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
-use crate::engine::fold::Fold;
-use crate::question::error::QueryError;
-use crate::question::handles::{object_handle, unknown_handle};
 use crate::reports::account::account;
 use crate::reports::account_words::accounts;
 use crate::reports::advice::advice;

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::{GroupNode, Groups};
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::level::Level;
 use dwell_view::{Column, Prose, Row, Value, View, Word};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::{GroupNode, Groups};
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
-use crate::question::level::Level;
 use crate::sentences::say;
 use crate::study::fiber_enders::held_at;
 use crate::tables::columns::{columns, columns_of};

@@ -1,11 +1,11 @@
 //! Frames by domain: how many, how long, how many of them slow, good and fast.
 
 use dwell_model::{TaskKind, TaskTypeId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::question::rates::FrameRates;
 use dwell_view::{Column, Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::selection::TaskFilter;
-use crate::question::rates::FrameRates;
 use crate::reports::tasks::{LENGTHS, Lengths, kind, lengths};
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use dwell_model::StackId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::functions::functions;
+use dwell_query::engine::grouping::Groups;
+use dwell_query::measure::site::Site;
+use dwell_query::question::level::Level;
+use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_view::{Column, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::functions::functions;
-use crate::engine::grouping::Groups;
-use crate::measure::site::Site;
-use crate::question::level::Level;
 use crate::sentences::say;
-use crate::stacks::call_stacks::FunctionId;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{Table, cut_note, levels_or, metrics_or, stack_value};
 use crate::tables::notes::notes;
@@ -91,9 +91,10 @@ fn cpu_totals(fold: &Fold<'_>) -> HashMap<FunctionId, u64> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::{CELL, trace};
+
     use super::*;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     #[test]
     fn a_function_has_its_own_time_and_that_with_what_it_calls() {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{Delay, Topic};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
 use dwell_view::{Prose, Row, Value, View, Word};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
 use crate::sentences::say;
 use crate::study::latency::{
     IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, MeasuredInterval, OUTLIER_DISTANCES, Outlier,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{MarkerScope, TaskTypeId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::stacks::tasks::TaskNames;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::selection::TaskFilter;
-use crate::stacks::tasks::TaskNames;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;

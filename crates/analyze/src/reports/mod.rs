@@ -52,15 +52,15 @@ mod vain_words;
 mod waits;
 mod where_threads_wait;
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::query::Query;
+use dwell_query::question::words::words;
 use dwell_store::Trace;
 use dwell_view::View;
 
 use self::one_thing::{HandleKind, handle_kind};
-use crate::engine::fold::Fold;
 use crate::findings;
-use crate::question::error::QueryError;
-use crate::question::query::Query;
-use crate::question::words::words;
 use crate::reports::through_fibers::{of_causes, of_fibers};
 use crate::tables::columns::ColumnDef;
 use crate::tables::grouped::{self, grouped};

@@ -3,17 +3,17 @@
 //! `waits` takes an object, `threads` a thread and `findings` a finding; `latency` takes an interval and tells its story, as `outlier`
 //! does. The numbers of the row are those of the whole report.
 
-use dwell_view::{Row, Value, View};
-
-use crate::engine::fold::Fold;
-use crate::findings;
-use crate::question::error::QueryError;
-use crate::question::filter::{Filter, FilterKey};
-use crate::question::handles::{
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::filter::{Filter, FilterKey};
+use dwell_query::question::handles::{
     HandleMeaning, check_filters, filter_named, finding_number, is_object_form, is_thread_form,
 };
-use crate::question::level::Level;
-use crate::question::query::Query;
+use dwell_query::question::level::Level;
+use dwell_query::question::query::Query;
+use dwell_view::{Row, Value, View};
+
+use crate::findings;
 use crate::sentences::say;
 use crate::study::latency::IntervalId;
 
@@ -130,9 +130,10 @@ fn say_where_empty(view: &mut View, name: &str) {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
     use crate::reports::{Report, report, report_of_handle};
-    use crate::test_support::trace_dsl::trace;
 
     const CONVOY: &str = "
         a : ##1mmm1##-##2www2##

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::ProcessId;
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Row, Sentence, Value, View, Word};
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::accept_queues::accept_queues;
 use crate::study::explain::Explanation;
@@ -279,12 +279,12 @@ fn process_name<'t>(fold: &Fold<'t>, process: ProcessId) -> &'t str {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::filter::{Filter, FilterKey};
+    use dwell_query::question::query::Query;
     use dwell_store::tables::{AcceptQueueRow, OpenRequestRow};
+    use dwell_trace_dsl::{CELL, trace};
 
     use super::*;
-    use crate::question::filter::{Filter, FilterKey};
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     #[test]
     fn connections_that_wait_to_be_accepted_are_told_by_address() {

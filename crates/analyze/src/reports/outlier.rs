@@ -1,11 +1,11 @@
 //! The story of one interval, line by line: what its thread did from its begin to its end.
 
 use dwell_model::{Delay, Outcome, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::question::error::QueryError;
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::question::error::QueryError;
 use crate::reports::latency::{not_recorded, parts};
 use crate::sentences::{def, say};
 use crate::study::latency::{DelayPiece, IntervalId, IntervalType, Latency, MeasuredInterval, Origin, ThreadDelays};

@@ -1,9 +1,9 @@
 //! What to do about answers of programs that are not recorded: whether a loop of events stands still meanwhile, how many answers came, and how
 //! long each took.
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{

@@ -1,8 +1,8 @@
 //! What to do about sleeps and timers that nobody but the program's end waits for: they may be the pace at which it is meant to go.
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{Explanation, RootCause, in_turn};
 

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{MarkerValueKind, TaskKind, TaskTypeId, ThreadId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::stacks::tasks::TaskNames;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::selection::TaskFilter;
 use crate::reports::tasks::kind;
 use crate::sentences::say;
-use crate::stacks::tasks::TaskNames;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ProcessId, Reason, StackId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::sweep::ConcurrencyStats;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
+use dwell_query::stacks::collectors::CollectorFunctions;
+use dwell_query::stacks::go_runtime::is_of_go_runtime;
 use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Table as _, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::engine::fold::Fold;
-use crate::engine::sweep::ConcurrencyStats;
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
 use crate::reports::cpus_used::{are_bound, are_taken, cpus_used, others_ns};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
-use crate::stacks::collectors::CollectorFunctions;
-use crate::stacks::go_runtime::is_of_go_runtime;
 use crate::study::explain::{RunQueue, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.

@@ -1,12 +1,12 @@
 //! What to do about what runs: by where most of it is, and by what would let more of it run at once.
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::sweep::ConcurrencyStats;
+use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Sentence;
 
-use crate::engine::fold::Fold;
-use crate::engine::sweep::ConcurrencyStats;
 use crate::reports::queue_causes::ALL_CPUS;
 use crate::sentences::say;
-use crate::stacks::system_calls::PAGE_FAULTS;
 use crate::study::explain::{Explanation, RootCause, function_at, in_turn};
 
 /// Part of what runs from which on one function of a package, or one system call, is most of it.

@@ -1,8 +1,8 @@
 //! Loops of events that requests wait for, in words: how many wait, whom the loop asks meanwhile, and what to do.
 
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, SentenceDef, Word};
 
-use crate::engine::fold::Fold;
 use crate::sentences::{def, say};
 use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, RootCause};
 

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use dwell_model::{SocketDirection, SocketProtocol};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::question::error::QueryError;
 use crate::reports::sockets::{not_recorded, parts, shows_others};
 use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
 use crate::tables::columns::{columns, columns_of};

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use dwell_model::{SocketProtocol, Topic};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::histogram::histogram_of;
+use dwell_query::question::filter::FilterKey;
 use dwell_store::{SocketTables, Table};
 use dwell_view::{Prose, Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::measure::histogram::histogram_of;
-use crate::question::filter::FilterKey;
 use crate::sentences::say;
 use crate::study::sockets::{ByCause, SocketWaits};
 use crate::tables::columns::{columns, columns_of};

@@ -1,21 +1,21 @@
 //! The summary: one record of the whole.
 
 use dwell_model::{FindingDef, ObjectId};
+use dwell_query::engine::alike_objects::without_count;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::sweep::ConcurrencyStats;
+use dwell_query::engine::target::target_concurrency;
+use dwell_query::measure::utilization::total;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::query::Query;
+use dwell_query::question::windows::Windows;
 use dwell_view::{Column, Prose, Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::sweep::ConcurrencyStats;
-use crate::engine::target::target_concurrency;
 use crate::findings::{self, Finding};
-use crate::measure::utilization::total;
-use crate::question::error::QueryError;
-use crate::question::query::Query;
-use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::summary_order::{FindingWeight, is_told, order};
 use crate::reports::through_fibers::of_causes;
 use crate::reports::waits::busy_waits;
-use crate::study::explain::without_count;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
 use crate::tables::notes::notes_of_summary;

@@ -4,10 +4,10 @@
 //! time that is looked at, in which a reading's increase counts when the reading lies in it.
 
 use dwell_model::system::{PROCESSOR, SOFT_INTERRUPTS, SYSTEM};
+use dwell_query::question::windows::Windows;
 use dwell_store::Trace;
 use dwell_view::{Row, Value, View};
 
-use crate::question::windows::Windows;
 use crate::tables::columns::{columns, columns_of};
 
 columns! {
@@ -178,14 +178,14 @@ impl<'t> Rates<'t> {
 #[cfg(test)]
 mod tests {
     use dwell_model::{CounterId, CounterKind, ProcessId, ThreadId};
+    use dwell_query::question::query::Query;
     use dwell_store::tables::{CounterRow, CounterValueRow};
 
     use super::*;
-    use crate::question::query::Query;
 
     /// A machine of two CPUs that is recorded for ten seconds, with these counters read every second.
     fn trace(counters: &[(&str, &str, &str, [f64; 11])]) -> Trace {
-        let mut manifest = crate::test_support::trace_dsl::manifest(2, 1);
+        let mut manifest = dwell_trace_dsl::manifest(2, 1);
         (manifest.start_ns, manifest.end_ns) = (0, 10_000_000_000);
         let mut trace = Trace::new(manifest);
         for (domain, name, unit, _) in counters {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_result_without_them_has_no_section() {
-        let trace = Trace::new(crate::test_support::trace_dsl::manifest(2, 1));
+        let trace = Trace::new(dwell_trace_dsl::manifest(2, 1));
         assert_eq!(system(&trace, &Windows::whole(&trace)), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::Groups;
+use dwell_query::measure::site::Site;
+use dwell_query::question::level::Level;
 use dwell_view::{Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::Groups;
-use crate::measure::site::Site;
-use crate::question::level::Level;
 use crate::reports::tasks::spent;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{Table, cut_note, metrics_or, wait_rank};

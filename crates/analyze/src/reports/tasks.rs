@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{TaskId, TaskKind, TaskTypeId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::measure::distribution::Distribution;
+use dwell_query::measure::lengths::Run;
+use dwell_query::measure::metrics::{magnitude, value};
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::stacks::tasks::TaskNames;
 use dwell_view::{Column, Prose, Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::engine::selection::TaskFilter;
-use crate::measure::distribution::Distribution;
-use crate::measure::lengths::Run;
-use crate::measure::metrics::{magnitude, value};
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
 use crate::sentences::say;
-use crate::stacks::tasks::TaskNames;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;

@@ -1,14 +1,14 @@
 //! Running, runnable and waiting time of each thread.
 
 use dwell_model::ThreadId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::hidden_threads::{hidden, only_paused};
+use dwell_query::measure::metrics::{magnitude, value};
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::handles::thread_handle;
 use dwell_view::{Prose, Row, Value, View, Word};
 
-use crate::engine::fold::Fold;
-use crate::engine::hidden_threads::{hidden, only_paused};
-use crate::measure::metrics::{magnitude, value};
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
-use crate::question::handles::thread_handle;
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};

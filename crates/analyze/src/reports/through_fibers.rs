@@ -1,9 +1,9 @@
 //! Answers of a result in which fibers stand for the threads that carried them.
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
 use dwell_store::Trace;
 
-use crate::engine::fold::Fold;
-use crate::question::error::QueryError;
 use crate::study::fiber_enders::name_enders;
 
 /// The result with fibers for threads; `None` where no fiber was seen, or threads are asked for.

@@ -1,11 +1,11 @@
 //! The time line in bins: how many threads ran and were ready, and what each thread did.
 
 use dwell_model::ThreadId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::question::windows::Windows;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::question::windows::Windows;
 use crate::study::intervals::{Activity, for_each_interval};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::notes::notes;

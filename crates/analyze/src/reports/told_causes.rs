@@ -2,9 +2,9 @@
 //! cause explains.
 
 use dwell_model::{ObjectId, ObjectType};
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::idle::IdleWaits;
 
-use crate::engine::fold::Fold;
-use crate::stacks::idle::IdleWaits;
 use crate::study::explain::{CauseKind, Contention, Explanation, Link, RootCause, keeps_schedule};
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.

@@ -1,13 +1,13 @@
 //! Transitions: who woke whom, from where, through which object, and how long the woken thread then queued for a CPU.
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
 use dwell_store::WordMap;
 use dwell_view::{Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use dwell_model::StackId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::functions::functions;
+use dwell_query::measure::metrics::{column, magnitude, value};
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::error::QueryError;
+use dwell_query::stacks::call_stacks::{FunctionId, NO_FUNCTION};
 use dwell_view::{Column, Row, Value, View, glob};
 
-use crate::engine::fold::Fold;
-use crate::engine::functions::functions;
-use crate::measure::metrics::{column, magnitude, value};
-use crate::measure::weights::Weights;
-use crate::question::error::QueryError;
-use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, metrics_or};
 use crate::tables::notes::notes;

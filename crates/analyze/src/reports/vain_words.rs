@@ -1,9 +1,9 @@
 //! What is said of sleeps between tries in vain: what was tried, who has it, and what to do about that.
 
 use dwell_model::VainTry;
+use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::study::explain::{Explanation, RootCause, VainSleeps, vain_sleeps};
 

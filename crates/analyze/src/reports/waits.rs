@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, ObjectType, StackId};
+use dwell_query::engine::alike_objects::without_count;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::{GroupNode, Groups};
+use dwell_query::measure::distribution::Distribution;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::utilization::total;
+use dwell_query::question::level::Level;
+use dwell_query::question::query::Query;
 use dwell_view::{Prose, Value, View};
 
-use crate::engine::alike_objects::without_count;
-use crate::engine::fold::Fold;
-use crate::engine::grouping::{GroupNode, Groups};
-use crate::measure::distribution::Distribution;
-use crate::measure::site::Site;
-use crate::measure::utilization::total;
-use crate::question::level::Level;
-use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::acquisitions;
 use crate::tables::columns::{columns, columns_of};

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
 use dwell_view::{Sentence, Word};
 
-use crate::engine::fold::Fold;
 use crate::reports::cause_words::link_text;
 use crate::sentences::say;
-use crate::stacks::idle::IdleWaits;
-use crate::stacks::object::object_type;
 use crate::study::explain::{Explanation, Link, is_first_of_process, is_of_program};
 
 /// Part of the time for which threads run, all together, up to which a program hardly does anything.

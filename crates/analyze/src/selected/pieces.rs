@@ -1,10 +1,9 @@
 //! What threads did, piece by piece: stretches of running, waiting and the run queue, in order of time.
 
 use dwell_model::{ObjectId, Outcome, Reason, StackId, ThreadId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::site::Site;
 use dwell_store::{OUTSIDE, Trace};
-
-use crate::engine::fold::Fold;
-use crate::measure::site::Site;
 
 /// A stretch of a thread's time, cut where the query's windows are. Times in ns since the start of the collection.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,12 +1,11 @@
 //! Sums by place: of a thread, at a stack, waiting on an object until somebody ended it, or running.
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
-
-use crate::engine::fold::Fold;
-use crate::engine::grouping::thread_label;
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::stacks::call_stacks::CallStacks;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::thread_label;
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::stacks::call_stacks::CallStacks;
 
 /// The time that one place took, as far as the query's range and filters let it through. Times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ModuleId, StackId};
+use dwell_query::engine::fold::Fold;
 
-use crate::engine::fold::Fold;
 use crate::source::cost::Cost;
 use crate::source::subject::Subject;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{InlineId, SourceId};
+use dwell_query::engine::fold::Fold;
 use dwell_store::CodeTables;
 use dwell_view::{Prose, Sentence};
 
-use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::source::asked::Syntax;
 use crate::source::cost::Cost;

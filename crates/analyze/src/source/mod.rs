@@ -21,9 +21,9 @@ use dwell_store::{CodeTables, Trace};
 pub use self::asked::{SourceQuery, Syntax};
 pub use self::cost::Cost;
 pub use self::view::{Inlined, Instruction, SourceLine, SourceView};
-use crate::engine::fold::Fold;
-use crate::question::error::QueryError;
-use crate::question::query::Query;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::query::Query;
 
 /// The source that `asked` names, with the time that `query` selects. Fails when there is no such function, several of
 /// them, or nothing to show of it.

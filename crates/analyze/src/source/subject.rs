@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::ModuleId;
+use dwell_query::question::error::QueryError;
 use dwell_store::{CodeTables, Trace};
 use dwell_view::{Sentence, glob};
 
-use crate::question::error::QueryError;
 use crate::sentences::say;
 use crate::source::asked::SourceQuery;
 

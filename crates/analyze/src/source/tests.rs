@@ -1,15 +1,14 @@
 //! Listings made by hand: what `f` does in `app`, with `g` inlined into it.
 
 use dwell_model::{CodeId, InlineId, ModuleId, SourceId};
+use dwell_query::question::error::QueryError;
+use dwell_query::question::query::Query;
 use dwell_store::tables::{CodeRow, InlineRow, LineRow, SourceRow};
 use dwell_store::{CodeTables, Trace};
 
-use crate::question::error::QueryError;
-use crate::question::query::Query;
 use crate::source::asked::{SourceQuery, Syntax};
 use crate::source::source;
 use crate::source::view::SourceView;
-use crate::test_support::trace_dsl;
 
 /// `nop; call +0; syscall; ret`, the third and fourth of `g`, inlined in line 11.
 const CODE: &[u8] = &[0x90, 0xe8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3];
@@ -36,7 +35,7 @@ fn tables() -> CodeTables {
 
 /// A thread that runs `work` for 3 ms at the instruction at `address`.
 fn trace(address: u64, after_call: bool) -> Trace {
-    let mut trace = trace_dsl::trace("main: ###");
+    let mut trace = dwell_trace_dsl::trace("main: ###");
     let row = trace.frames.function.iter().position(|name| name == "work").expect("work");
     trace.frames.offset[row] = address;
     trace.frames.after_call[row] = after_call;
@@ -54,7 +53,7 @@ fn time_is_at_the_instruction_that_was_sampled_or_made_the_call() {
     let at = |address, after_call| {
         let view = list(&trace(address, after_call), "work").expect("view");
         let hot = view.instructions.iter().find(|instruction| instruction.cost.cpu_ns > 0).expect("hot");
-        assert_eq!(hot.cost.cpu_ns, 3 * trace_dsl::CELL);
+        assert_eq!(hot.cost.cpu_ns, 3 * dwell_trace_dsl::CELL);
         hot.text.clone()
     };
     assert_eq!(at(0x1000, false), "nop");
@@ -69,7 +68,7 @@ fn lines_instructions_and_inlined_code_are_told() {
     let numbers: Vec<u32> = view.lines.iter().map(|line| line.line).collect();
     assert_eq!(numbers, (8..=13).collect::<Vec<_>>(), "the lines with code, and two around them");
     let hot = view.lines.iter().find(|line| line.line == 11).expect("line 11");
-    assert_eq!((hot.cost.cpu_ns, hot.text.as_deref()), (3 * trace_dsl::CELL, Some("line 11")));
+    assert_eq!((hot.cost.cpu_ns, hot.text.as_deref()), (3 * dwell_trace_dsl::CELL, Some("line 11")));
     let call = &view.instructions[1];
     assert_eq!((call.line, call.target.as_deref()), (11, Some("work+0x6")));
     let inlined = &view.instructions[2];

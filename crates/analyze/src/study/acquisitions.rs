@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, Outcome};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::distribution::Distribution;
+use dwell_query::measure::lengths::Run;
 use dwell_store::Trace;
 
-use crate::engine::fold::Fold;
-use crate::measure::distribution::Distribution;
-use crate::measure::lengths::Run;
 use crate::study::thread_index::ThreadIndex;
 
 /// The source of records that sees whether a thread has left a call.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, StackId};
+use dwell_query::engine::fold::Fold;
 
-use crate::engine::fold::Fold;
 use crate::study::holding::{Holder, HolderPart, Holding};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::{ThreadIndex, ThreadPiece};

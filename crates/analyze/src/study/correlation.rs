@@ -13,10 +13,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{CounterId, ObjectId, StackId, ThreadId};
-
-use crate::engine::fold::Fold;
-use crate::measure::histogram::histogram_of;
-use crate::measure::quantile::median;
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::histogram::histogram_of;
+use dwell_query::measure::quantile::median;
 
 /// Where the value of a wait comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -269,9 +268,10 @@ fn separation(short: &[(&Wait, f64)], long: &[(&Wait, f64)]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::trace;
 
     fn found(picture: &str) -> Vec<(String, &'static str, f64, f64)> {
         let (trace, query) = (trace(picture), Query::default());

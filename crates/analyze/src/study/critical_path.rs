@@ -296,8 +296,9 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::{CELL, build};
+
     use super::*;
-    use crate::test_support::trace_dsl::{CELL, build};
 
     #[derive(Default)]
     struct Kept {

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use dwell_model::{CallKind, ObjectType, Outcome, Reason, StackId, Syscall};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::windows::Part;
+use dwell_query::stacks::call_stacks::{FunctionId, NO_FUNCTION};
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
 
-use crate::engine::fold::Fold;
-use crate::question::windows::Part;
-use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
-use crate::stacks::idle::IdleWaits;
-use crate::stacks::object::object_type;
 use crate::study::explain::parks_threads;
 
 /// A wait so long is no loop's, wherever it is: alone it proves that the loop stood still.

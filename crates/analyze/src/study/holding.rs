@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::row_sampling::close_look;
 
-use crate::engine::fold::Fold;
-use crate::engine::row_sampling::close_look;
 use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadIndex;
 

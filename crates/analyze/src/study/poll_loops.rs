@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use dwell_model::{ObjectType, StackId};
+use dwell_query::question::windows::elapsed_ns;
+use dwell_query::stacks::frames::frame_rows;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::stop;
-
-use crate::question::windows::elapsed_ns;
-use crate::stacks::frames::frame_rows;
-use crate::stacks::object::object_type;
 
 /// Sleeps from which on they are a loop's, and how long they are at most on average, ns.
 const POLLS: usize = 5;
@@ -270,8 +269,9 @@ fn given_ns(trace: &Trace, thread: usize, (from, to): (u64, u64)) -> Option<u64>
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     /// The name of the thread that ends the first sleep of `a`.
     fn ender_of(picture: &str) -> Option<String> {

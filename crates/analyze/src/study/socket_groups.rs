@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dwell_model::SocketCause;
+use dwell_query::engine::fold::Fold;
 
-use crate::engine::fold::Fold;
 use crate::study::sockets::{ByCause, SocketWait, SocketWaits};
 
 /// Sockets of one name with their waits.

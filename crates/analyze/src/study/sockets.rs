@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{SocketCause, SocketId, SocketProtocol, SocketWaitId, StackId, ThreadId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::histogram::{Histogram, histogram_of};
+use dwell_query::question::error::QueryError;
 use dwell_store::{SocketTables, Table};
-
-use crate::engine::fold::Fold;
-use crate::measure::histogram::{Histogram, histogram_of};
-use crate::question::error::QueryError;
 
 /// Time by cause, ns: the parts of waits.
 pub type ByCause = BTreeMap<SocketCause, u64>;

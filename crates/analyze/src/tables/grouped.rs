@@ -1,15 +1,15 @@
 //! Tables with a row per group: waits, hotspots, and any other grouping with any metrics.
 
 use dwell_model::{MetricDef, StackId, ThreadId};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::{GroupNode, Groups};
+use dwell_query::measure::metrics::{column, metric, value};
+use dwell_query::measure::site::Site;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::handles::{object_handle, thread_handle};
+use dwell_query::question::level::Level;
 use dwell_view::{Column, Prose, Row, Value, View};
 
-use crate::engine::fold::Fold;
-use crate::engine::grouping::{GroupNode, Groups};
-use crate::measure::metrics::{column, metric, value};
-use crate::measure::site::Site;
-use crate::measure::weights::Weights;
-use crate::question::handles::{object_handle, thread_handle};
-use crate::question::level::Level;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of, detail, plain};
 use crate::tables::notes::notes;

@@ -141,12 +141,12 @@ fn cut_stacks(trace: &Trace) -> Option<Sentence> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
     use dwell_view::Value;
 
     use super::*;
-    use crate::question::query::Query;
     use crate::reports::{Report, report};
-    use crate::test_support::trace_dsl::trace;
 
     /// A thread that ran for 20 ms and was off the CPU in between, `unknown` of the letters for no known reason.
     fn with_losses(unknown: &str, losses: &[(&str, u64)]) -> Trace {

@@ -1,13 +1,13 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
 use dwell_model::losses::NEGLIGIBLE;
+use dwell_query::engine::fold::Fold;
+use dwell_query::measure::utilization::total;
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::windows::elapsed_ns;
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::engine::fold::Fold;
-use crate::measure::utilization::total;
-use crate::measure::weights::Weights;
 use crate::notices::remarks;
-use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
 use crate::tables::losses::{gaps, warning};
 

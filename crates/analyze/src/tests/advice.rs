@@ -1,14 +1,14 @@
 //! What to do about waits whose purpose the names on their stacks tell, and about answers by how many came and how late.
 
 use dwell_model::{ProcessId, WakerKind};
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::OpenRequestRow;
+use dwell_trace_dsl::{CELL, text, trace};
 use dwell_view::Value;
 
 use super::{column, of};
-use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// A trace in which functions have other names, and waits for the object `n` are over a connection and ended by `waker`.
 fn with(picture: &str, names: &[(&str, &str)], waker: Option<WakerKind>) -> Trace {

@@ -91,7 +91,7 @@ fn alike_objects_are_one_row_of_what_is_most_waited_for() {
     let mut single = first_columns(Report::Summary, &[], &Query::default());
     single.sort();
     assert_eq!(single, ["l w1", "m w0"]);
-    let asked = Query { group_by: vec![crate::question::level::Level::AlikeObjects], ..Query::default() };
+    let asked = Query { group_by: vec![dwell_query::question::level::Level::AlikeObjects], ..Query::default() };
     assert_eq!(first_columns(Report::Waits, &alike, &asked), ["2 × Mutex 0x1a2b3c4d ", "t w2"]);
     assert_eq!(first_columns(Report::Waits, &alike, &Query::default()).len(), 3, "the report stays exact");
 }

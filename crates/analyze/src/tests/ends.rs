@@ -1,14 +1,14 @@
 //! What the program's end waited for, though nobody else was delayed by it.
 
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
+use dwell_query::question::query::Query;
 use dwell_store::tables::OpenRequestRow;
 use dwell_store::{Rival, Trace};
+use dwell_trace_dsl::{CELL, text, trace};
 use dwell_view::{Row, Value};
 
 use super::{column, of};
-use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// The waits of a thread end by their time-outs.
 fn with_time_outs(picture: &str, thread: &str) -> Trace {

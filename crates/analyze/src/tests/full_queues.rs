@@ -1,12 +1,12 @@
 //! Who is held up at a queue, where the other side never waits.
 
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
+use dwell_trace_dsl::trace;
 use dwell_view::Value;
 
 use super::{column, of};
-use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::trace;
 
 /// The consumer never waits: nobody is seen to give it anything.
 const FULL_QUEUE: &str = "

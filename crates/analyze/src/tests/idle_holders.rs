@@ -1,13 +1,13 @@
 //! Locks whose holders wait for what may come: a session that keeps a lock while its client thinks.
 
 use dwell_model::ThreadId;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
+use dwell_trace_dsl::trace;
 use dwell_view::Value;
 
 use super::{column, of};
-use crate::question::query::Query;
 use crate::reports::Report;
-use crate::test_support::trace_dsl::trace;
 
 /// The holder took the lock before, and waits for its client's next question; that sleeps.
 const THINKS: &str = "

@@ -28,9 +28,9 @@ pub fn add_tasks(trace: &mut Trace, tasks: &[(usize, u64, u64, char)]) {
         let Some(name) = names.get(*thread) else { continue };
         let task = (0..*length).map(|at| if at == 0 { *letter } else { '=' });
         let cells: Vec<char> = (0..*start).map(|_| ' ').chain(task).collect();
-        crate::test_support::annotations::line(trace, &format!("{name} tasks"), &cells);
+        dwell_trace_dsl::annotations::line(trace, &format!("{name} tasks"), &cells);
     }
-    crate::test_support::annotations::in_order(trace);
+    dwell_trace_dsl::annotations::in_order(trace);
     trace.tables_changed();
 }
 
@@ -48,7 +48,7 @@ fn times_by_task(trace: &Trace, lines: &[Vec<char>], tasks: &[(usize, u64, u64, 
                 Some('P') => "parse",
                 Some('T') => "tokenize",
                 Some(_) => "render",
-                None => crate::stacks::tasks::NONE,
+                None => dwell_query::stacks::tasks::NONE,
             };
             let what = if *cell == '-' { 1 } else { usize::from(cell.is_ascii_lowercase()) * 2 };
             times.entry(name.to_owned()).or_default()[what] += CELL;
@@ -90,7 +90,7 @@ fn waits_by_class(lines: &[Vec<char>], cpus: u32) -> [u64; 5] {
     for at in 0..length {
         let cells = || lines.iter().filter_map(|cells| cells.get(at)).filter(|cell| **cell != ' ');
         let ran = cells().filter(|cell| matches!(cell, '#' | '1')).count();
-        let class = crate::measure::utilization::class_of(ran, cpus, &crate::Thresholds::default());
+        let class = dwell_query::measure::utilization::class_of(ran, cpus, &crate::Thresholds::default());
         classes[class] += cells().filter(|cell| cell.is_ascii_lowercase()).count() as u64 * CELL;
     }
     classes

@@ -1,8 +1,7 @@
 //! Who woke whom in a part of the time, as arrows between bands.
 
+use dwell_query::Analysis;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
 
 answer! {
     /// One wake-up.

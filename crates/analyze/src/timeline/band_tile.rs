@@ -1,7 +1,7 @@
 //! One drawn band: segments in order of time, and samples.
 
-use crate::history::pieces::HistoryPiece;
-use crate::history::states::TimelineState;
+use dwell_query::history::pieces::HistoryPiece;
+use dwell_query::history::states::TimelineState;
 
 /// A segment stands for several intervals: the state with the most time is shown.
 pub const MANY: u8 = 1;

@@ -3,22 +3,20 @@
 use std::collections::BTreeMap;
 
 use dwell_model::MetricDef;
+use dwell_query::Analysis;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::grouping::Groups;
+use dwell_query::engine::hidden_threads::{hidden, only_paused};
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::history::band_kind::BandKind;
+use dwell_query::measure::metrics::{METRICS, magnitude, value};
+use dwell_query::measure::weights::Weights;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::metric::parse_metric;
+use dwell_query::question::query::Query;
+use dwell_query::question::windows::Windows;
 use dwell_store::Trace;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
-use crate::engine::fold::Fold;
-use crate::engine::grouping::Groups;
-use crate::engine::hidden_threads::{hidden, only_paused};
-use crate::engine::selection::TaskFilter;
-use crate::history::band_kind::BandKind;
-use crate::measure::metrics::{METRICS, magnitude, value};
-use crate::measure::weights::Weights;
-use crate::question::error::QueryError;
-use crate::question::level::Level;
-use crate::question::metric::parse_metric;
-use crate::question::query::Query;
-use crate::question::windows::Windows;
 
 /// Metrics that every band carries, for sorting and hovering.
 const BAND_METRICS: &[&str] =
@@ -196,24 +194,4 @@ fn band(analysis: &Analysis, by: BandKind, id: u32, (metrics, weights): (&[&'sta
     let lanes = analysis.lanes().count(by, id);
     let values = metrics.iter().map(|metric| (metric.id, magnitude(&value(metric, weights)))).collect();
     Band { id, label, process, start_ns, end_ns, lanes, values }
-}
-
-impl BandKind {
-    /// What is to be folded for bands of what `query` lets through; none for tasks, which need no fold.
-    #[must_use]
-    pub fn asked(self, query: &Query) -> Option<Query> {
-        // CPUs are told apart only where the query asks for them.
-        Some(Query { group_by: vec![self.level()?], only_cpus: self == Self::Cpu, ..query.clone() })
-    }
-
-    /// The level whose groups are the bands; none for tasks, which are bands of their own.
-    fn level(self) -> Option<Level> {
-        match self {
-            Self::Thread => Some(Level::Thread),
-            Self::Process => Some(Level::Process),
-            Self::Object => Some(Level::Object),
-            Self::Cpu => Some(Level::Cpu),
-            Self::Task => None,
-        }
-    }
 }

@@ -1,12 +1,11 @@
 //! Curves below the timeline: how many threads ran and were ready, pixel by pixel.
 
+use dwell_query::Analysis;
+use dwell_query::engine::columns::{ColumnSums, Columns};
+use dwell_query::question::error::QueryError;
+use dwell_query::question::query::Query;
+use dwell_query::question::windows::Windows;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
-use crate::engine::columns::{ColumnSums, Columns};
-use crate::question::error::QueryError;
-use crate::question::query::Query;
-use crate::question::windows::Windows;
 
 answer! {
     /// One curve.

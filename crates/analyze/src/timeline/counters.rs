@@ -1,12 +1,11 @@
 //! Curves of the program's and the machine's counters: what each was in every pixel, and how fast it changed.
 
 use dwell_model::CounterKind;
+use dwell_query::Analysis;
+use dwell_query::history::counter_rows::CounterCourse;
 use dwell_store::Trace;
 use dwell_store::tables::CounterValues;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
-use crate::history::counter_rows::CounterCourse;
 
 answer! {
     /// One counter in a part of the time. Columns of equal length, one value per pixel; null before its first value.

@@ -1,19 +1,18 @@
 //! How long intervals off the CPU lasted.
 
 use dwell_model::ObjectId;
-
-use crate::analysis::Analysis;
-use crate::engine::fold::Fold;
-use crate::engine::sites::NOWHERE;
-use crate::measure::bins::middle_of;
-use crate::measure::distribution::Distribution;
-use crate::measure::histogram::{Histogram, add, of_bins};
-use crate::measure::lengths::Run;
-use crate::measure::site::Site;
-use crate::question::error::QueryError;
-use crate::question::filter::Filter;
-use crate::question::query::Query;
-use crate::question::words::words;
+use dwell_query::Analysis;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::sites::NOWHERE;
+use dwell_query::measure::bins::middle_of;
+use dwell_query::measure::distribution::Distribution;
+use dwell_query::measure::histogram::{Histogram, add, of_bins};
+use dwell_query::measure::lengths::Run;
+use dwell_query::measure::site::Site;
+use dwell_query::question::error::QueryError;
+use dwell_query::question::filter::Filter;
+use dwell_query::question::query::Query;
+use dwell_query::question::words::words;
 
 words! { "duration";
     /// Which duration of an interval off the CPU.

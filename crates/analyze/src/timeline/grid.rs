@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
+use dwell_query::Analysis;
+use dwell_query::history::band_kind::BandKind;
+use dwell_query::history::groups::{GroupBucket, together};
+use dwell_query::history::pieces::{HistoryPiece, for_each_off_cpu, for_each_piece, for_each_run};
+use dwell_query::history::pyramid::BUCKETS;
+use dwell_query::history::states::{STATES, TimelineState, shown};
 use dwell_work::parallel;
 
-use crate::analysis::Analysis;
-use crate::history::band_kind::BandKind;
-use crate::history::groups::{GroupBucket, together};
-use crate::history::pieces::{HistoryPiece, for_each_off_cpu, for_each_piece, for_each_run};
-use crate::history::pyramid::BUCKETS;
-use crate::history::states::{STATES, TimelineState, shown};
 use crate::timeline::band_tile::{BandTile, MANY};
 
 /// The pixels of all bands.

@@ -1,15 +1,14 @@
 //! What a thread did at an instant, with everything that is known of it.
 
 use dwell_model::{Outcome, Reason, Syscall, ThreadId, WakerKind};
+use dwell_query::Analysis;
+use dwell_query::history::pieces::{HistoryPiece, for_each_piece};
+use dwell_query::question::query::Query;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::frames::{StackFrame, frames};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
-use crate::history::pieces::{HistoryPiece, for_each_piece};
-use crate::question::query::Query;
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::{StackFrame, frames};
-use crate::stacks::object::object_type;
 
 answer! {
     /// What a thread did at an instant.

@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dwell_model::{TaskTypeId, ThreadId};
+use dwell_query::Analysis;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::history::band_kind::BandKind;
+use dwell_query::history::lanes::{kind_of, nests};
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_view::answer;
-
-use crate::analysis::Analysis;
-use crate::engine::selection::TaskFilter;
-use crate::history::band_kind::BandKind;
-use crate::history::lanes::{kind_of, nests};
-use crate::question::query::Query;
 
 /// Spans of a pixel that are looked at for the one that is shown.
 const LOOKED_AT: usize = 64;

@@ -1,15 +1,15 @@
 //! Drawings of small pictures, and laws that hold for any trace.
 
 use dwell_model::{CounterId, ProcessId, TaskId, TaskTypeId, ThreadId};
+use dwell_query::Analysis;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::filter::{Filter, FilterKey};
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::{CounterRow, CounterValueRow, MarkerRow, TaskRow, TaskTypeRow};
+use dwell_trace_dsl::{CELL, build, trace};
 use proptest::prelude::*;
 
-use crate::analysis::Analysis;
-use crate::engine::fold::Fold;
-use crate::question::filter::{Filter, FilterKey};
-use crate::question::query::Query;
-use crate::test_support::trace_dsl::{CELL, build, trace};
 use crate::timeline::*;
 
 const CONVOY: &str = "

@@ -1,11 +1,12 @@
 //! The drawing of a part of the timeline: for each band, what was done when, as fine as the pixels are.
 
-use crate::analysis::Analysis;
-use crate::history::band_kind::BandKind;
-use crate::history::pieces::{HistoryPiece, for_each_piece};
-use crate::history::pyramid::ThreadBucket;
-use crate::history::states::{STATES, TimelineState};
-use crate::question::windows::pauses;
+use dwell_query::Analysis;
+use dwell_query::history::band_kind::BandKind;
+use dwell_query::history::pieces::{HistoryPiece, for_each_piece};
+use dwell_query::history::pyramid::ThreadBucket;
+use dwell_query::history::states::{STATES, TimelineState};
+use dwell_query::question::windows::pauses;
+
 use crate::timeline::band_tile::{BandTile, CLIPPED, MANY};
 use crate::timeline::grid::grid_bands;
 

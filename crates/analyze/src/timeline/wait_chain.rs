@@ -1,10 +1,10 @@
 //! The explanation of one wait as a chain on the timeline: what each thread did that the wait was because of.
 
+use dwell_query::Analysis;
+use dwell_query::engine::fold::Fold;
+use dwell_query::history::pieces::for_each_piece;
 use dwell_view::answer;
 
-use crate::analysis::Analysis;
-use crate::engine::fold::Fold;
-use crate::history::pieces::for_each_piece;
 use crate::study::explain::{CauseKind, CausePiece, ExplainedWait, LinkedWait, explain_wait, function_at};
 
 /// Pieces of a chain that are told, at most.

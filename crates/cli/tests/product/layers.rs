@@ -62,7 +62,9 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "dwell-resolve",
         &["dwell-model", "dwell-store", "dwell-files", "dwell-isolate", "dwell-itt-wire", "dwell-pclntab"],
     ),
-    ("dwell-analyze", &["dwell-model", "dwell-store", "dwell-view", "dwell-work"]),
+    ("dwell-trace-dsl", &["dwell-model", "dwell-store", "dwell-view"]),
+    ("dwell-query", &["dwell-model", "dwell-store", "dwell-view", "dwell-work"]),
+    ("dwell-analyze", &["dwell-model", "dwell-store", "dwell-view", "dwell-work", "dwell-query"]),
     ("dwell-merge", &["dwell-model", "dwell-store"]),
     ("dwell-import", &["dwell-model", "dwell-wire", "dwell-store", "dwell-files"]),
     ("dwell-export", &["dwell-model", "dwell-store", "dwell-analyze"]),
@@ -171,7 +173,7 @@ const UNSAFE: &[&str] = &[
 
 /// Crates that read or write results, or files of the profiled program.
 const MEETS_HOSTILE_FILES: &[&str] =
-    &["store", "fleet", "capture", "resolve", "analyze", "merge", "server", "cli", "unwind", "probes", "pt"];
+    &["store", "fleet", "capture", "resolve", "query", "analyze", "merge", "server", "cli", "unwind", "probes", "pt"];
 
 /// Calls that open, make, list or delete a file by its path.
 const BY_PATH: &[&str] = &[
@@ -324,7 +326,8 @@ fn circles_are_found() -> Result<()> {
 /// The folders of a crate's sources, in the order in which data goes through them: each imports only those before it.
 const FOLDERS: &[(&str, &[&str])] = &[
     ("capture", &["kernel", "programs", "stacks", "output", "topics", "drain", "hooks", "unprivileged", "collect"]),
-    ("analyze", &["measure", "question", "stacks", "history", "engine", "study", "tables", "findings", "reports"]),
+    ("query", &["measure", "question", "stacks", "history", "engine"]),
+    ("analyze", &["study", "tables", "findings", "reports"]),
     ("resolve", &["input", "replay", "code", "objects", "topics", "listing", "naming"]),
 ];
 

@@ -1,10 +1,10 @@
 //! Why threads had no CPU, in drawn traces.
 
 use dwell_model::SchedulingPolicy;
+use dwell_query::question::query::Query;
+use dwell_trace_dsl::{CELL, build};
 
 use super::*;
-use crate::question::query::Query;
-use crate::test_support::trace_dsl::{CELL, build};
 
 fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
     let lines: Vec<(&str, Vec<char>)> =

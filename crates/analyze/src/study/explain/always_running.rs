@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dwell_model::ProcessId;
+use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
 
-use crate::engine::fold::Fold;
 use crate::study::lives::Lives;
 
 /// Part of the recording for which a thread lives and has something to do, …
@@ -99,11 +99,11 @@ fn parent_of_first(trace: &Trace, thread: usize) -> Option<ProcessId> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
     use dwell_store::tables::ProcessRow;
+    use dwell_trace_dsl::trace;
 
     use super::*;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::trace;
 
     fn always(picture: &str, exit_status: Option<i32>, query: &Query) -> Vec<usize> {
         let mut trace = trace(picture);

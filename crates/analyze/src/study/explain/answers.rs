@@ -107,8 +107,9 @@ fn subscribers(trace: &Trace) -> HashSet<(usize, StackId)> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     /// A trace of one thread whose waits for the object ended so, by turns.
     fn ended_by(picture: &str, object: &str, kinds: [WakerKind; 2]) -> Trace {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dwell_model::StackId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::frames::functions;
 
-use crate::engine::fold::Fold;
-use crate::stacks::frames::functions;
 use crate::study::explain::places::wait_place;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{ObjectType, ProcessId, WakerKind};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::open_requests::answered_requests;
 use crate::study::explain::terms::{RoleId, is_of_event_loop, listens};
@@ -154,9 +154,9 @@ fn usual_roles(
 #[cfg(test)]
 mod tests {
     use dwell_store::tables::OpenRequestRow;
+    use dwell_trace_dsl::trace;
 
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     #[test]
     fn the_only_thread_of_a_process_that_answers_is_asked() {

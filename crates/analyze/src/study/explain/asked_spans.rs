@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::engine::fold::Fold;
+use dwell_query::engine::fold::Fold;
+
 use crate::study::explain::always_running::always_running;
 use crate::study::explain::blocked_loops::blocked_spans;
 use crate::study::explain::busy_servers::busy_servers;

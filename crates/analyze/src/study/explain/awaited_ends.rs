@@ -3,12 +3,13 @@
 //! It takes a cause on the path to the program's end; it says whether a reader is to hear of it.
 
 use dwell_model::{ObjectType, Outcome, ProcessId};
+use dwell_query::engine::alike_objects::without_count;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::idle::IdleWaits;
-use crate::stacks::object::object_type;
-use crate::study::explain::names::{Names, without_count};
+use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::{
     CauseKind, PlaceId, RoleId, asks, asks_by_datagrams, is_client_socket, is_internal, is_response, listens,

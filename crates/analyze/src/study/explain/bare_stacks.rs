@@ -1,10 +1,9 @@
 //! Stacks that have nothing of a program.
 
 use dwell_model::{StackEnd, StackId};
+use dwell_query::stacks::frames::{frame_rows, module_path};
+use dwell_query::stacks::own_code::is_system_module;
 use dwell_store::Trace;
-
-use crate::stacks::frames::{frame_rows, module_path};
-use crate::stacks::own_code::is_system_module;
 
 /// Whether nothing tells where a wait was: it has no stack, or one without callers.
 pub fn is_bare(trace: &Trace, stack: StackId) -> bool {

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use dwell_query::stacks::call_stacks::{CallStacks, FunctionId};
 use dwell_store::Trace;
 
-use crate::stacks::call_stacks::{CallStacks, FunctionId};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::terms::{is_of_event_loop, listens};
 use crate::study::explain::wait_ends::waited_for;

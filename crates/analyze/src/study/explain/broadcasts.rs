@@ -37,8 +37,9 @@ pub fn broadcasters(trace: &Trace, threads: &HashSet<usize>) -> HashSet<usize> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     #[test]
     fn whoever_wakes_all_at_once_broadcasts() {

@@ -55,9 +55,9 @@ fn worked_ns(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> (u64, u64, u
 mod tests {
     use dwell_model::ProcessId;
     use dwell_store::tables::OpenRequestRow;
+    use dwell_trace_dsl::{CELL, trace};
 
     use super::*;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     /// The threads that are told, where `open` requests wait at each millisecond of which `answered` get their answers.
     fn told(picture: &str, open: u32, answered: u32) -> Vec<usize> {

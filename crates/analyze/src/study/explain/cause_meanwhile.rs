@@ -1,6 +1,7 @@
 //! Of which causes it is told what others did meanwhile.
 
-use crate::engine::fold::Fold;
+use dwell_query::engine::fold::Fold;
+
 use crate::study::explain::awaited_ends::is_awaited;
 use crate::study::explain::meanwhile::{MeanwhileKind, meanwhile};
 use crate::study::explain::names::Names;

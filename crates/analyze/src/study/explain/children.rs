@@ -1,9 +1,8 @@
 //! Processes and those that they started.
 
 use dwell_model::{ObjectType, Outcome, ThreadId};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
-
-use crate::stacks::object::object_type;
 
 /// Whether waits of a key are for children that end; a master waits for its workers as long as they live.
 pub fn is_for_child(trace: &Trace, key: &EventKey) -> bool {

@@ -10,12 +10,12 @@ use std::iter;
 use std::ops::Range;
 
 use dwell_model::{BETWEEN_SAMPLES, ObjectType, Outcome, Reason, UNSEEN, WakerKind};
+use dwell_query::stacks::channels::{awaits_result, calls_synchronously, hands_to_queue, receives_from_queue};
+use dwell_query::stacks::java_locks::takes_java_lock;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
 use self::telling_keys::{consumes, is_answer_of_unix, waits_as_worker};
-use crate::stacks::channels::{awaits_result, calls_synchronously, hands_to_queue, receives_from_queue};
-use crate::stacks::java_locks::takes_java_lock;
-use crate::stacks::object::object_type;
 use crate::study::explain::answers::Answers;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
 use crate::study::explain::bare_stacks::is_of_kernel;

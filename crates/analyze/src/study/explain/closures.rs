@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_role_of_two_closures_is_two_roles() {
-        let mut trace = crate::test_support::trace_dsl::trace("a: #");
+        let mut trace = dwell_trace_dsl::trace("a: #");
         let frames: Vec<usize> = [6, 7, 14]
             .map(|line| {
                 trace.frames.push(dwell_store::tables::FrameRow {

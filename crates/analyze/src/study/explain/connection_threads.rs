@@ -36,8 +36,9 @@ fn is_made_for_connection(trace: &Trace, thread: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     #[test]
     fn a_thread_that_is_made_after_a_wait_for_connections_is_made_for_one() {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use dwell_query::question::windows::Windows;
 use dwell_store::Trace;
 use dwell_work::parallel;
 
-use crate::question::windows::Windows;
 use crate::study::thread_index::{ThreadIndex, near};
 
 /// CPU of a row that did not run again.

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use dwell_model::StackId;
+use dwell_query::stacks::call_stacks::{CallStacks, FunctionId};
 use dwell_store::Trace;
 
-use crate::stacks::call_stacks::{CallStacks, FunctionId};
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::LabelId;
@@ -41,11 +41,12 @@ pub fn runs_outside_critical_section(
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::engine::fold::Fold;
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::engine::fold::Fold;
-    use crate::question::query::Query;
     use crate::study::explain::explain;
-    use crate::test_support::trace_dsl::trace;
 
     /// Whether `b` runs outside of the critical section while `a` waits: `b` releases the lock where `a` waits for it, or elsewhere.
     fn outside(releases_where_it_waits: bool) -> Vec<(String, bool)> {

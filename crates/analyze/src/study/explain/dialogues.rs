@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use dwell_model::{ObjectId, ObjectType, Outcome, StackId, ThreadId};
+use dwell_query::stacks::channels::takes_message;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
-use crate::stacks::channels::takes_message;
-use crate::stacks::object::object_type;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::circles::have_circle;
 use crate::study::explain::names::Names;

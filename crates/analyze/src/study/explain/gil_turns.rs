@@ -2,9 +2,9 @@
 //! ended its last wait, and where it began to wait between two turns, nobody had it yet.
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{Trace, WordMap};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::terms::GOES_ON_NS;
 
 /// When which thread took each GIL: ns and thread, in order of time.
@@ -55,8 +55,9 @@ impl GilTurns {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::{CELL, trace};
+
     use super::*;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     #[test]
     fn who_took_it_last_has_it() {

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::ObjectType;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::wait_ends::waited_for;
 
 /// What reads ahead on a connection while a request of it is answered: a goroutine for each one (net/http/server.go).
@@ -37,10 +37,10 @@ pub fn is_select_of_package(trace: &Trace, key: &EventKey) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use dwell_model::ThreadId;
+    use dwell_trace_dsl::trace;
 
-    use crate::test_support::trace_dsl::trace;
+    use super::*;
 
     #[test]
     fn a_connection_with_several_requests_is_no_stream() {

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{Outcome, ProcessId};
+use dwell_query::stacks::frames::{frame_rows, functions, module_path};
+use dwell_query::stacks::object::object_type;
+use dwell_query::stacks::own_code::is_system_module;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::frames::{frame_rows, functions, module_path};
-use crate::stacks::object::object_type;
-use crate::stacks::own_code::is_system_module;
 use crate::study::explain::terms::{RoleId, accepts, parks_threads};
 use crate::study::explain::wait_ends::waited_for;
 

@@ -45,10 +45,11 @@ pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InT
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::engine::fold::Fold;
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::engine::fold::Fold;
-    use crate::question::query::Query;
-    use crate::test_support::trace_dsl::trace;
 
     fn count(picture: &str) -> Option<usize> {
         let trace = trace(picture);

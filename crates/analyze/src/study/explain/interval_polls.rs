@@ -137,9 +137,9 @@ fn is_connection(trace: &Trace, object: ObjectId) -> bool {
 #[cfg(test)]
 mod tests {
     use dwell_model::ThreadId;
+    use dwell_trace_dsl::{CELL, trace};
 
     use super::*;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     /// Whether waits for `object` are known to be one that is cut, where the thread runs for `between_ns` between its parts.
     fn cut(object: &str, between_ns: u64) -> bool {

@@ -1,10 +1,10 @@
 //! What the keys of rows tell of their waits, each looked up once.
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::channels::{calls_synchronously, hands_to_queue};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::{calls_synchronously, hands_to_queue};
-use crate::stacks::object::object_type;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::Link;

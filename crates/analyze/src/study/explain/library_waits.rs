@@ -1,7 +1,8 @@
 //! Waits that a library makes on purpose: before it tries again, and to keep to a rate.
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::name_words::has_word;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::name_words::has_word;
+
 use crate::study::explain::roots::RootCause;
 
 /// What a library's wait is for.

@@ -1,10 +1,9 @@
 //! Functions that sleep until they have a lock, known by their names.
 
 use dwell_model::StackId;
+use dwell_query::stacks::frames::{frame_rows, functions, module_path};
+use dwell_query::stacks::name_words::{has_word, without_template_arguments};
 use dwell_store::Trace;
-
-use crate::stacks::frames::{frame_rows, functions, module_path};
-use crate::stacks::name_words::{has_word, without_template_arguments};
 
 /// Words of functions that sleep until they have a lock: SQLite's busy handler, locks in Redis and in files.
 const LOCK_WORDS: &[&str] = &["lock", "mutex", "busy"];

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::go_runtime::is_of_go_runtime;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::go_runtime::is_of_go_runtime;
-use crate::stacks::object::object_type;
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{

@@ -109,7 +109,7 @@ pub use self::library_waits::{LibraryWait, library_wait};
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::mostly_ran::mostly_ran;
-pub use self::names::{Contention, Names, without_count};
+pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
     AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, mostly_asked, takes_requests,
@@ -136,12 +136,13 @@ use self::wait_sums::WaitSums;
 use self::waiters::Waiters;
 use self::waiting_connections::add_waiting_connections;
 pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::row_sampling::close_look;
+use dwell_query::question::windows::{Windows, elapsed_ns};
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
+
 use self::walk::WaitWalk;
-use crate::engine::fold::Fold;
-use crate::engine::row_sampling::close_look;
-use crate::question::windows::{Windows, elapsed_ns};
-use crate::stacks::idle::IdleWaits;
-use crate::stacks::object::object_type;
 use crate::study::critical_path::last_thread;
 
 /// Part of the elapsed time for which threads work for others from which on it is known what these wait for.

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::StackId;
+use dwell_query::engine::fold::Fold;
 
-use crate::engine::fold::Fold;
 use crate::study::explain::call_paths::{CauseAt, by_function};
 use crate::study::explain::found::CauseId;
 use crate::study::explain::places::{CodePlace, run_place};

@@ -5,13 +5,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
+use dwell_query::engine::alike_objects::without_count;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::channels::receives_from_queue;
+use dwell_query::stacks::collectors::CollectorFunctions;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace, WordMap};
 
-pub use crate::engine::alike_objects::without_count;
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::channels::receives_from_queue;
-use crate::stacks::collectors::CollectorFunctions;
-use crate::stacks::object::object_type;
 use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::object_titles::{
     article, is_called_lock, is_in_memory, is_of_class, is_select, is_set, starts_alike, title,

@@ -1,9 +1,10 @@
 //! The explanation of one wait: the same walk as that of all waits, which also tells what happened when.
 
-use crate::engine::fold::Fold;
-use crate::question::windows::{Part, Windows};
-use crate::stacks::idle::IdleWaits;
-use crate::stacks::object::object_type;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::windows::{Part, Windows};
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
+
 use crate::study::explain::cause_pieces::{CausePiece, LinkedWait};
 use crate::study::explain::chains::WAITS;
 use crate::study::explain::classes::Classes;

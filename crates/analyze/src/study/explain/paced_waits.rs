@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{ObjectId, Outcome, StackId};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::object::object_type;
 use crate::study::explain::terms::parks_threads;
 use crate::study::explain::wake_ups::{any_within, wake_ups_by};
 
@@ -68,8 +68,9 @@ fn serves_after(trace: &Trace, thread: usize, numbers: &[u32], served: &[u64]) -
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     /// The pictures' waits on `x` of `a` end by their time-outs.
     fn paced(picture: &str) -> bool {

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{ObjectId, Outcome};
+use dwell_query::stacks::channels::{receives_from_queue, takes_message};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::channels::{receives_from_queue, takes_message};
-use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{PlaceId, RoleId, parks_threads};
 

@@ -1,14 +1,13 @@
 //! The place that a stack stands for: the program's own function there, and who called it.
 
 use dwell_model::StackId;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::frames::module_path;
+use dwell_query::stacks::name_words::without_template_arguments;
+use dwell_query::stacks::own_code::ENGINE_SOURCES;
+use dwell_query::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
+use dwell_query::stacks::system_calls::system_call;
 use dwell_store::Trace;
-
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::module_path;
-use crate::stacks::name_words::without_template_arguments;
-use crate::stacks::own_code::ENGINE_SOURCES;
-use crate::stacks::project::{is_in_packages, is_of_go, is_of_java_library, is_of_package};
-use crate::stacks::system_calls::system_call;
 
 /// A place in a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::object::object_type;
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::meanwhile::{MOST_ROWS, Meanwhile, MeanwhileKind, SHARE, within};
 use crate::study::explain::names::Names;
@@ -106,11 +106,12 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::engine::fold::Fold;
+    use dwell_query::question::query::Query;
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::engine::fold::Fold;
-    use crate::question::query::Query;
     use crate::study::explain::terms::NOTHING;
-    use crate::test_support::trace_dsl::trace;
 
     /// How often another thread is told to have looked whether it may go on, while the first one that waits slept; `q` is a sleep, too, and `m` one of a function that takes a lock.
     fn looks(picture: &str) -> Option<usize> {

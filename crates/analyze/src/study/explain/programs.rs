@@ -72,9 +72,9 @@ impl Programs {
 #[cfg(test)]
 mod tests {
     use dwell_store::tables::ProcessRow;
+    use dwell_trace_dsl::trace;
 
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     /// Four threads, of which the first is of the first process and each later one of a process of its own, with these command lines and
     /// parents.

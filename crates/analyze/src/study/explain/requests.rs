@@ -1,10 +1,10 @@
 //! Whether what a thread does is for a request: a library took that and called the program.
 
 use dwell_model::StackId;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::own_code::is_telling_script_library;
 use dwell_store::Trace;
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::own_code::is_telling_script_library;
 use crate::study::explain::places::{is_of_package_at, is_of_program};
 
 /// What functions of libraries are called that take requests, messages and jobs and hand them to the program.

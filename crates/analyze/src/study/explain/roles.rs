@@ -1,10 +1,10 @@
 //! Roles of threads: those that do one thing, by process, name and start function.
 
 use dwell_model::StackId;
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::frames::module_path;
 use dwell_store::Trace;
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::module_path;
 use crate::study::explain::closures::{is_closure, tell_closures_apart};
 use crate::study::explain::places::without_lambda_number;
 use crate::study::explain::scripts::scripts;
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_forked_process_runs_its_parents_program_with_no_arguments_of_its_own() {
-        let mut trace = crate::test_support::trace_dsl::trace("a: #");
+        let mut trace = dwell_trace_dsl::trace("a: #");
         let programs =
             [("/bin/pool", "pool -w 2"), ("/bin/pool", ""), ("/bin/pool", "pool -w 2"), ("/bin/pool", "pool -w 3")];
         let others = [("/bin/date", "")];
@@ -334,13 +334,12 @@ mod tests {
 
     #[test]
     fn the_thread_that_ends_javas_delays_has_a_role_of_its_own() {
-        let mut trace =
-            crate::test_support::trace_dsl::trace("app: #\nForkJoinPool-1-: #ss#ss#\nForkJoinPool-1-: #ccccc#");
+        let mut trace = dwell_trace_dsl::trace("app: #\nForkJoinPool-1-: #ss#ss#\nForkJoinPool-1-: #ccccc#");
         let runs = trace.frames.function.iter_mut().filter(|name| *name == "use_s");
         runs.for_each(|name| DELAY_SCHEDULER.clone_into(name));
         trace.tables_changed();
-        let query = crate::question::query::Query::default();
-        let fold = crate::engine::fold::Fold::new(&trace, &query).unwrap();
+        let query = dwell_query::question::query::Query::default();
+        let fold = dwell_query::engine::fold::Fold::new(&trace, &query).unwrap();
         assert_eq!(roles(&trace, &fold.stacks)[1..], ["ForkJoinPool-N- DelayScheduler", "ForkJoinPool-N-"]);
     }
 

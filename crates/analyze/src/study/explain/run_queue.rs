@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use dwell_model::Reason;
+use dwell_query::question::windows::Windows;
 use dwell_store::{QuotaUse, Rival, Trace};
 
-use crate::question::windows::Windows;
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
 use crate::study::explain::terms::RoleId;
@@ -157,8 +157,9 @@ fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     const MS: u64 = 1_000_000;
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_query::stacks::frames::functions;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::frames::functions;
-use crate::stacks::object::object_type;
 use crate::study::explain::terms::RoleId;
 use crate::study::explain::wait_ends::waker_of;
 use crate::study::explain::workloads::waits_for_work;
@@ -99,8 +99,9 @@ fn is_without_work(trace: &Trace, ended_by: &EndedBy) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dwell_trace_dsl::trace;
+
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     /// How many of the keys are waits for an answer, where each object is a condition variable: threads of one letter have one role.
     fn answers(picture: &str) -> usize {

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{Outcome, ProcessId, StackId};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::object::object_type;
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::names::Names;
 use crate::study::explain::roles::is_first_of_process;

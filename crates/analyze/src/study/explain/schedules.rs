@@ -6,9 +6,9 @@
 //! Where the work differs from turn to turn, the sleeps make up for it: they differ far more than the distances.
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
-use crate::stacks::object::object_type;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::terms::CauseKind;

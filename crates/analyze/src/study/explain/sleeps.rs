@@ -2,11 +2,11 @@
 //! wait that a function which sleeps makes.
 
 use dwell_model::{Outcome, StackId};
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::frames::{frame_rows, functions, module_path};
+use dwell_query::stacks::name_words::without_template_arguments;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::{frame_rows, functions, module_path};
-use crate::stacks::name_words::without_template_arguments;
 use crate::study::explain::lock_looks::takes_lock;
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::call_stacks::CallStacks;
+use dwell_query::stacks::frames::module_path;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::call_stacks::CallStacks;
-use crate::stacks::frames::module_path;
-use crate::stacks::object::object_type;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::is_of_program;
@@ -171,13 +171,13 @@ fn ran_since(trace: &Trace, thread: usize, since: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::engine::fold::Fold;
+    use dwell_query::question::query::Query;
     use dwell_store::Trace;
+    use dwell_trace_dsl::{CELL, trace};
 
     use super::*;
-    use crate::engine::fold::Fold;
-    use crate::question::query::Query;
     use crate::study::explain::explain;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     const WAIT_CELLS: usize = (2 * LEAST_NS / CELL) as usize;
 

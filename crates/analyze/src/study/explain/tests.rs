@@ -4,17 +4,16 @@ mod open_requests;
 mod servers;
 mod waiting_connections;
 
-use proptest::prelude::*;
-
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
+use dwell_query::question::windows::{Part, Windows};
 use dwell_store::Trace;
+use dwell_trace_dsl::{CELL, build, trace};
+use proptest::prelude::*;
 
 use super::one_wait::each_wait_is_its_pieces;
 use super::{CauseKind, Explanation, MeanwhileKind, explain, explain_within};
-use crate::engine::fold::Fold;
-use crate::question::query::Query;
-use crate::question::windows::{Part, Windows};
-use crate::test_support::trace_dsl::{CELL, build, trace};
 
 /// Cause, role of the waiters' first, explained time in cells; the largest first.
 fn causes(explanation: &Explanation<'_, '_>) -> Vec<(CauseKind, String, u64)> {

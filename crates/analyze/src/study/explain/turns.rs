@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_query::stacks::channels::takes_message;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{Trace, WordMap};
 
-use crate::stacks::channels::takes_message;
-use crate::stacks::object::object_type;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::circles::have_circle;
 use crate::study::explain::terms::{PlaceId, parks_threads};

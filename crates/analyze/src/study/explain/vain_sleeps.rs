@@ -105,9 +105,9 @@ fn sleeps_after_tries(
 #[cfg(test)]
 mod tests {
     use dwell_store::tables::VainTryRow;
+    use dwell_trace_dsl::{CELL, trace};
 
     use super::*;
-    use crate::test_support::trace_dsl::{CELL, trace};
 
     /// What thread a, which waits in cells 2 to 4, 7 to 9 and 12 to 14, is found to have tried at these times.
     fn found(tries: &[(u64, &str, &str)]) -> Option<VainSleeps> {

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{Outcome, StackId};
+use dwell_query::engine::alike_objects::without_count;
 use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::interval_polls::{CUT_NS, WaitPlace, interval_polls};
-use crate::study::explain::names::without_count;
 use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
 
 /// Rows beside a time-out in which the wait that goes on is looked for.

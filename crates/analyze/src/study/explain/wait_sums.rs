@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::account::Account;
 use crate::study::explain::roles::JAVA_MAIN;
 use crate::study::explain::terms::WaitClass;

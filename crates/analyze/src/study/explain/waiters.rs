@@ -1,9 +1,9 @@
 //! Whose waits are asked about: a role, a thread, or those who wait for an object, by name.
 
+use dwell_query::question::handles::{HandleMeaning, object_named, thread_named};
 use dwell_store::{EventKey, Trace};
 use dwell_view::glob;
 
-use crate::question::handles::{HandleMeaning, object_named, thread_named};
 use crate::study::explain::names::Names;
 
 /// The threads and objects of a name, which may have `*`, or of a handle that is no name.

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{ObjectId, ProcessId, StackId, Syscall};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::windows::Windows;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::engine::fold::Fold;
-use crate::question::windows::Windows;
-use crate::stacks::object::object_type;
 use crate::study::accept_queues::{AcceptQueue, accept_queues};
 use crate::study::explain::mostly_ran::mostly_ran;
 use crate::study::explain::names::Names;

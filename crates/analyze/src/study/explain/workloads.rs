@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::explain::roles::is_first_of_process;
 use crate::study::explain::terms::{RoleId, hands_over, is_of_event_loop};
 
@@ -132,9 +132,9 @@ fn share((life_ns, without_work_ns): (u64, u64)) -> f64 {
 mod tests {
     use dwell_model::ProcessId;
     use dwell_store::tables::ProcessRow;
+    use dwell_trace_dsl::trace;
 
     use super::*;
-    use crate::test_support::trace_dsl::trace;
 
     #[test]
     fn who_waits_for_threads_that_have_work_asks_them() {

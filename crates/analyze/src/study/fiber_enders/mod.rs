@@ -9,11 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, WakerKind};
+use dwell_query::stacks::channels::receives;
+use dwell_query::stacks::object::object_type;
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
-
-use crate::stacks::channels::receives;
-use crate::stacks::object::object_type;
 
 #[cfg(test)]
 mod tests;

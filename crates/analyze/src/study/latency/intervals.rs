@@ -5,10 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use dwell_model::{ObjectId, TaskKind, TaskTypeId, ThreadId};
-
-use crate::engine::fold::Fold;
-use crate::engine::selection::TaskFilter;
-use crate::stacks::tasks::TaskNames;
+use dwell_query::engine::fold::Fold;
+use dwell_query::engine::selection::TaskFilter;
+use dwell_query::stacks::tasks::TaskNames;
 
 /// What the wake-ups are called.
 const WAKE_UPS: &str = "wake-up to running";

@@ -27,10 +27,11 @@ pub use self::pieces::{DelayPiece, Origin, ThreadDelays};
 pub use self::split::{Split, split};
 pub use self::statistics::{LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, OUTLIER_DISTANCES, Statistics};
 
+use dwell_query::engine::fold::Fold;
+use dwell_work::{parallel, stop};
+
 use self::collectors::CollectorPauses;
 use self::intervals::{Named, intervals};
-use crate::engine::fold::Fold;
-use dwell_work::{parallel, stop};
 
 /// Intervals that are looked at for what is usual in those of their type.
 const USUAL_INTERVALS: usize = 4096;

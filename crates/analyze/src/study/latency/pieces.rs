@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use dwell_model::{Delay, ObjectType, Reason, ThreadId};
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::object::object_type;
 use crate::study::latency::causes::Causes;
 use crate::study::latency::collectors::CollectorPauses;
 use crate::study::latency::rows::ThreadRows;

@@ -1,6 +1,6 @@
 //! The lengths of intervals, with and without outliers.
 
-use crate::measure::quantile::{median, quantile};
+use dwell_query::measure::quantile::{median, quantile};
 
 /// Outliers are those above the median and so many times the median of the distances from it.
 pub const OUTLIER_DISTANCES: u64 = 5;

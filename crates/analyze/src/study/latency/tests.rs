@@ -1,11 +1,11 @@
 use dwell_model::{Delay, DelaySourceId};
+use dwell_query::question::query::Query;
 use dwell_store::tables::DelayRow;
+use dwell_trace_dsl::{CELL, trace};
 use proptest::prelude::*;
 
-use crate::question::query::Query;
 use crate::study::latency::pieces::disjoint;
 use crate::study::latency::*;
-use crate::test_support::trace_dsl::{CELL, trace};
 
 fn causes(parts: &[(Delay, u64)]) -> Causes {
     let mut causes = Causes::default();

@@ -6,17 +6,17 @@ use dwell_model::{
     HoldEnd, HoldKind, ObjectId, ProcessId, SocketCause, SocketDirection, SocketId, SocketProtocol, SocketWaitId,
     StackId,
 };
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::filter::Filter;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::{SocketRow, SocketWaitCauseRow, SocketWaitRow, TcpHoldRow};
+use dwell_trace_dsl::{CELL, text, trace};
 use dwell_view::Value;
 
-use crate::engine::fold::Fold;
-use crate::question::filter::Filter;
-use crate::question::query::Query;
 use crate::report;
 use crate::reports::Report;
 use crate::study::sockets::socket_lengths;
-use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// A wait that takes longer than this, in ms, is for `cause` but for its last millisecond, which is a round trip.
 const LONG: u64 = 10;

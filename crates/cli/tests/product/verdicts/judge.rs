@@ -40,7 +40,8 @@ fn told(program: &Program, recorded: &Recorded) -> Result<Vec<Value>> {
     let is_planted = |id: &str| matches!(program.cause, Some(Planted::Cause(kind, _)) if kind == id);
     let of_program = |row: &&Value| match id(row) {
         "cpus-taken" | "low-priority" | "cpu-quota" | "oversubscription" => is_planted(id(row)),
-        "run-queue" => !row["behind"].is_null(),
+        // Who has no CPU beside neighbours is no fault of the program, unless others wait for what it holds, as planted.
+        "run-queue" => !row["behind"].is_null() || program.cause.is_some_and(|planted| planted.is_told_by(row)),
         // What a program ran for most of its time is no fault.
         "running" => row["wait_ns"] != 0,
         _ => true,

@@ -13,7 +13,7 @@ use dwell_store::{SpanState, ThreadStates};
 
 use super::ends::SocketEnds;
 use super::parts::{Reason, WaitParts};
-use super::tcp::{SentAgain, Tcp};
+use super::tcp::{DelayedAck, SentAgain, Tcp};
 use super::waits::SocketWait;
 use crate::hash::FastMap;
 
@@ -122,9 +122,9 @@ impl CauseSources<'_> {
         for hold in self.tcp.holds_of(socket, span) {
             let reason = match (hold.kind, hold.delayed_ack) {
                 (HoldKind::Cork, _) => Reason::seen(SocketCause::Cork),
-                (_, Some(true)) => Reason::seen(SocketCause::DelayedAck),
-                (_, Some(false)) => Reason::inferred(SocketCause::DelayedAck),
-                (_, None) => Reason::seen(SocketCause::Nagle),
+                (_, DelayedAck::Seen) => Reason::seen(SocketCause::DelayedAck),
+                (_, DelayedAck::Inferred) => Reason::inferred(SocketCause::DelayedAck),
+                (_, DelayedAck::No) => Reason::seen(SocketCause::Nagle),
             };
             parts.claim(hold.range.clone(), reason);
         }

@@ -26,8 +26,19 @@ pub struct HeldData {
     pub range: Range<u64>,
     /// Why.
     pub kind: HoldKind,
-    /// Whether a delayed ACK ended it, and whether that was seen.
-    pub delayed_ack: Option<bool>,
+    /// Whether a delayed ACK ended it.
+    pub delayed_ack: DelayedAck,
+}
+
+/// Whether a delayed ACK ended a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// Something else did.
+    No,
+    /// It was not seen, but nothing else takes so long.
+    Inferred,
+    /// The other end sent one then.
+    Seen,
 }
 
 /// A segment was sent again.
@@ -123,7 +134,10 @@ impl Tcp {
             let Some(socket) = ends.find(hold.cookie, 0, start_ns) else { continue };
             let kind = HoldKind::from_code(hold.kind);
             let range = start_ns..hold_end_ns;
-            let delayed_ack = if kind == HoldKind::Nagle { self.delayed_ack(ends, socket, &range) } else { None };
+            let delayed_ack = match kind {
+                HoldKind::Nagle => self.delayed_ack(ends, socket, &range),
+                _ => DelayedAck::No,
+            };
             self.holds_of.entry(socket).or_default().push(HeldData { range, kind, delayed_ack });
             self.holds.push(TcpHoldRow {
                 socket,
@@ -138,20 +152,20 @@ impl Tcp {
         }
     }
 
-    /// Whether a delayed ACK ended what was held on `socket`; `Some(true)` when it was seen.
-    fn delayed_ack(&self, ends: &SocketEnds, socket: SocketId, held: &Range<u64>) -> Option<bool> {
-        let row = socket.get()?;
+    /// Whether a delayed ACK ended what was held on `socket`.
+    fn delayed_ack(&self, ends: &SocketEnds, socket: SocketId, held: &Range<u64>) -> DelayedAck {
+        let Some(row) = socket.get() else { return DelayedAck::No };
         let way_ns = ends.sockets.min_rtt_ns[row];
         let acks = self.delayed_acks_for.get(&socket).map_or(&[][..], Vec::as_slice);
         let earliest = held.start.max(held.end.saturating_sub(SAME_HOST_NS.max(2 * way_ns)));
         let first = acks.partition_point(|&time_ns| time_ns < earliest);
         if acks.get(first).is_some_and(|&time_ns| time_ns <= held.end + SLACK_NS) {
-            return Some(true);
+            return DelayedAck::Seen;
         }
         let remote = !ends.sockets.loopback[row];
         let is_late = held.end - held.start >= DELAYED_NS.max(2 * way_ns);
         let delayed = is_late && held.end - held.start <= LONGEST_DELAY_NS + way_ns;
-        (remote && delayed).then_some(false)
+        if remote && delayed { DelayedAck::Inferred } else { DelayedAck::No }
     }
 }
 
@@ -162,7 +176,7 @@ mod tests {
     #[test]
     fn the_holds_of_a_span_are_those_that_reach_into_it() {
         let socket = SocketId::new(3);
-        let hold = |range: Range<u64>| HeldData { range, kind: HoldKind::Nagle, delayed_ack: None };
+        let hold = |range: Range<u64>| HeldData { range, kind: HoldKind::Nagle, delayed_ack: DelayedAck::No };
         let mut tcp = Tcp::default();
         tcp.holds_of.insert(socket, [0..10, 10..20, 20..30, 40..50].map(hold).into());
         let starts = |span: Range<u64>| tcp.holds_of(socket, &span).map(|hold| hold.range.start).collect::<Vec<_>>();

@@ -1,12 +1,12 @@
 //! What waits are for by the type of their object, and by what the functions that wait are called.
 
 use dwell_model::{ObjectType, Outcome};
+use dwell_query::stacks::channels::{awaits_result, runs_pool_task, sends};
+use dwell_query::stacks::java_locks::takes_java_lock;
+use dwell_query::stacks::object::object_type;
 use dwell_store::EventKey;
 
 use super::Classes;
-use crate::stacks::channels::{awaits_result, runs_pool_task, sends};
-use crate::stacks::java_locks::takes_java_lock;
-use crate::stacks::object::object_type;
 use crate::study::explain::bare_stacks::is_without_callers;
 use crate::study::explain::go_requests::is_select_of_package;
 use crate::study::explain::terms::{WaitClass, is_connection_pool, is_full_pipe, is_needed, parks_threads};

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use dwell_model::StackId;
+use dwell_query::stacks::object::object_type;
 use dwell_store::EventKey;
 
 use super::{Classes, LOOKED_AT};
-use crate::stacks::object::object_type;
 use crate::study::explain::asked_from_outside::is_from_outside;
 use crate::study::explain::terms::{WaitClass, is_of_event_loop, parks_threads, serves};
 use crate::study::explain::wait_ends::{waited_for, waker_of};

@@ -1,9 +1,9 @@
 //! What the names in a key alone tell of its waits.
 
 use dwell_model::WakerKind;
+use dwell_query::stacks::channels::consumes_messages;
 use dwell_store::{EventKey, Trace};
 
-use crate::stacks::channels::consumes_messages;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;

@@ -1,14 +1,14 @@
 //! Loops of events for which requests wait.
 
 use dwell_model::{ObjectId, Outcome, ProcessId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::{OpenRequestRow, SampledSendRow};
+use dwell_trace_dsl::{CELL, trace};
 
 use super::causes;
-use crate::engine::fold::Fold;
-use crate::question::query::Query;
 use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, always_asked, explain};
-use crate::test_support::trace_dsl::{CELL, trace};
 
 /// A look at connections: requests that wait, of so many connections, and how many came since the look before.
 type Look = (bool, &'static str, [u32; 3]);

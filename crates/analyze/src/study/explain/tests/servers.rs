@@ -1,14 +1,14 @@
 //! Who is held up where threads ask others, or share what there is of something.
 
 use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, ProcessId, StackId, ThreadId, WakerKind};
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::StackRow;
+use dwell_trace_dsl::{CELL, build, trace};
 
 use super::causes;
-use crate::engine::fold::Fold;
-use crate::question::query::Query;
 use crate::study::explain::{CauseKind, Explanation, explain};
-use crate::test_support::trace_dsl::{CELL, build, trace};
 
 /// What a client waits for whose server's second wait ends by its time-out.
 fn served(picture: &str) -> Vec<(CauseKind, String, u64)> {

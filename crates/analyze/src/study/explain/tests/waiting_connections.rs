@@ -1,13 +1,13 @@
 //! Connections that wait to be accepted.
 
 use dwell_model::ProcessId;
+use dwell_query::engine::fold::Fold;
+use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::AcceptQueueRow;
+use dwell_trace_dsl::{CELL, trace};
 
-use crate::engine::fold::Fold;
-use crate::question::query::Query;
 use crate::study::explain::{AcceptorState, CauseKind, WaitingConnections, explain};
-use crate::test_support::trace_dsl::{CELL, trace};
 
 /// The picture's threads, all waits of whose `e` are in `poll` for the next request and of whose `n` in a loop of events, while so many
 /// connections waited at each cell, the first one for so many cells.
