@@ -34,8 +34,8 @@ pub use folder::ResultFolder;
 pub use hash::{WordHasher, WordMap};
 pub use index::{Column, Index, IndexWriter, caches};
 pub use manifest::{
-    CpuInfo, CpuPlace, CpuTaken, DelayEdges, DelayFacts, Edges, LossTime, Manifest, OWN_PROGRAM, ProbeDefinition,
-    QuotaUse, Rival, State, TRACE_FORMAT,
+    CpuInfo, CpuPlace, CpuTaken, CpuUse, DelayEdges, DelayFacts, Edges, LossTime, Manifest, OWN_PROGRAM,
+    ProbeDefinition, QuotaUse, Rival, State, TRACE_FORMAT,
 };
 pub use module_files::{KeptFile, module_identity};
 pub use packed_result::{PackFailure, PrivatePart, begins_packed_result, pack, unpack};

@@ -120,6 +120,22 @@ pub struct CpuTaken {
     pub rivals: Vec<Rival>,
     /// Quotas.
     pub quotas: Vec<QuotaUse>,
+    /// What all CPUs did meanwhile, where the kernel says it.
+    #[serde(default)]
+    pub machine: Option<CpuUse>,
+}
+
+/// What all CPUs of the machine did together, ns (/proc/stat; by ticks of the clock).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// All of their time.
+    pub all_ns: u64,
+    /// They had nothing to run.
+    pub idle_ns: u64,
+    /// A hypervisor had them.
+    pub stolen_ns: u64,
+    /// The collector ran.
+    pub collector_ns: u64,
 }
 
 /// The manifest. Times of day are seconds since 1970, durations nanoseconds.

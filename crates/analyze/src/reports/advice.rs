@@ -73,8 +73,10 @@ pub fn advice(
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
-        (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock => say!(ADVICE_QUEUED_HOLDER, label = label),
-        (CauseKind::RunQueue, _) => queued(fold, names, root),
+        (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock && !names.is_fiber(root.cause.role) => {
+            say!(ADVICE_QUEUED_HOLDER, label = label)
+        }
+        (CauseKind::RunQueue, _) => queued(fold, explanation, root),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
@@ -220,10 +222,14 @@ fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
 }
 
 /// What to do about threads that have no CPU, and hold nothing.
-fn queued(fold: &Fold<'_>, names: &Names<'_, '_>, root: &RootCause) -> Sentence {
+fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let queue = &explanation.run_queue;
     match root.cause.behind {
-        _ if names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
+        _ if explanation.names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
+        NOTHING if queue.quota_ns > 0 => say!(ADVICE_QUEUED_QUOTA),
         NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        // Those that are seen there may have been left no other CPU.
+        _ if queue.others_ns > queue.own_ns => say!(ADVICE_QUEUED_OTHERS),
         _ if are_too_many(fold) => say!(ADVICE_QUEUED),
         _ => say!(ADVICE_QUEUED_OWN),
     }

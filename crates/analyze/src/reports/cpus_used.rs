@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
 
-use crate::study::explain::NO_CPU;
+use crate::study::explain::{NO_CPU, machine_use};
 
 /// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
 const TAKEN_SHARE: f64 = 0.2;
@@ -33,12 +33,12 @@ pub fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
 }
 
 /// Whether other programs had the CPUs that are left beside `used` of them: then the scheduler kept the program's threads from there.
-pub fn are_taken(trace: &Trace, used: u32) -> bool {
-    let left = trace.manifest.cpus.usable.max(1).saturating_sub(used);
+pub fn are_taken(fold: &Fold<'_>, used: u32) -> bool {
+    let left = fold.trace.manifest.cpus.usable.max(1).saturating_sub(used);
     if left == 0 {
         return false;
     }
-    others_ns(trace) as f64 >= TAKEN_SHARE * f64::from(left) * trace.elapsed_ns() as f64
+    cpus_of_others(fold) >= TAKEN_SHARE * f64::from(left)
 }
 
 /// Whether all threads that run for long are bound to so many CPUs, or to fewer.
@@ -50,9 +50,12 @@ pub fn are_bound(trace: &Trace, used: u32) -> bool {
     running.all(|thread| (1..=used).contains(&trace.threads.cpus_allowed[thread]))
 }
 
-/// How long other programs had CPUs, ns, as far as that was seen.
-pub fn others_ns(trace: &Trace) -> u64 {
-    trace.manifest.taken.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns))
+/// How many CPUs other programs had on average, as far as that is known.
+pub fn cpus_of_others(fold: &Fold<'_>) -> f64 {
+    let seen_ns = fold.trace.manifest.taken.rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
+    let seen = seen_ns as f64 / fold.trace.elapsed_ns().max(1) as f64;
+    let machine = machine_use(fold, &fold.windows);
+    machine.map_or(seen, |machine| seen.max(machine.others_ns as f64 / fold.windows.length_ns().max(1) as f64))
 }
 
 /// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.

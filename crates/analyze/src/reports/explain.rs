@@ -117,7 +117,10 @@ fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<
         QueueReason::Quota => {
             say!(CAUSE_QUOTA, group = (!subject.is_empty()).then(|| subject.to_owned()), wait = wait, wall = wall)
         }
-        QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = subject, wait = wait, wall = wall),
+        QueueReason::OtherPrograms => {
+            let name = (!subject.is_empty()).then(|| subject.to_owned());
+            say!(CAUSE_CPUS_TAKEN, name = name, wait = wait, wall = wall)
+        }
         QueueReason::LowPriority(priority) => {
             let name = (!subject.is_empty()).then(|| subject.to_owned());
             say!(CAUSE_LOW_PRIORITY, priority = priority.to_string(), name = name, wait = wait, wall = wall)

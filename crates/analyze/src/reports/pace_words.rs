@@ -8,6 +8,8 @@ use crate::study::explain::{Explanation, RootCause, in_turn};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.8;
+/// The same of the timers of event loops, which do other things between them.
+const LOOP_PACE: f64 = 0.3;
 
 /// Whether the program hardly does anything else, and nobody waits for that.
 fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
@@ -32,7 +34,11 @@ pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_SLEPT) }
 }
 
-/// What to do about the time-out of an event loop.
+/// What to do about the time-out of an event loop, whose threads may be what the main thread waits for to the program's end.
 pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    if is_pace(explanation, root) { say!(ADVICE_LOOP_PACED) } else { say!(ADVICE_LOOP_TIMER) }
+    if root.path_ns as f64 >= LOOP_PACE * explanation.path_ns as f64 {
+        say!(ADVICE_LOOP_PACED)
+    } else {
+        say!(ADVICE_LOOP_TIMER)
+    }
 }

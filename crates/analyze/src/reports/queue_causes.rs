@@ -12,10 +12,10 @@ use dwell_query::stacks::go_runtime::is_of_go_runtime;
 use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Table as _, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::reports::cpus_used::{are_bound, are_taken, cpus_used, others_ns};
+use crate::reports::cpus_used::{are_bound, are_taken, cpus_of_others, cpus_used};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
-use crate::study::explain::{RunQueue, wait_place, waiting_requests};
+use crate::study::explain::{RunQueue, machine_use, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let taken_ns =
         |rivals: &[&Rival]| (rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64;
     // A quiet machine does not give back what recording takes.
-    let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell));
+    let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell)).saturating_sub(run_queue.unspread_ns);
     let enough =
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
     // Where the program's own threads hardly had the CPUs, who is seen now and then had them all the time.
@@ -168,9 +168,13 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let by_elimination = (priority.is_some() || !by_others.is_empty())
         && is_hardly_own(run_queue)
         && denied_ns as f64 >= MOSTLY_DENIED * wanted_ns as f64;
-    let is_explained = !by_others.is_empty()
-        && (taken_ns(&by_others) as f64 >= least * denied_ns as f64
-            || cpus_used(fold).is_some_and(|used| are_taken(fold.trace, used)));
+    // What the machine's account says of all, whether anybody was seen.
+    let by_account = machine_use(fold, &fold.windows).is_some()
+        && run_queue.others_ns.saturating_sub(taken_ns(&by_dwell)) as f64 >= EXPLAINED * denied_ns as f64;
+    let is_explained = by_account
+        || !by_others.is_empty()
+            && (taken_ns(&by_others) as f64 >= least * denied_ns as f64
+                || cpus_used(fold).is_some_and(|used| are_taken(fold, used)));
     if !enough || denied_ns < DENIED_NS || !(is_explained || by_elimination) {
         return None;
     }
@@ -204,7 +208,7 @@ fn low_priority(fold: &Fold<'_>) -> Option<ThreadPriority> {
 
 /// Whether the program's threads were in run queues for other reasons than one another, and for longer than waking up takes.
 pub fn is_hardly_own(run_queue: &RunQueue) -> bool {
-    let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns);
+    let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns).saturating_add(run_queue.unspread_ns);
     run_queue.all_ns > 0 && own_ns as f64 <= HARDLY_OWN * run_queue.all_ns as f64
 }
 
@@ -265,12 +269,12 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
-    let others = others_ns(fold.trace) as f64 / (fold.trace.elapsed_ns().max(1) as f64 * f64::from(cpus));
+    let others = cpus_of_others(fold) / f64::from(cpus);
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
     let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
     let kept_to =
-        cpus_used(fold).filter(|used| *used < cpus && are_bound(fold.trace, *used) && !are_taken(fold.trace, *used));
+        cpus_used(fold).filter(|used| *used < cpus && are_bound(fold.trace, *used) && !are_taken(fold, *used));
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };

@@ -81,8 +81,8 @@ sentence_table! {
     CAUSE_COLLECTOR_RAN = "cause-collector-ran", "The garbage collector had the CPUs: {wait} in run queues behind the program's own threads[, within {wall}].",
         "ガベージ・コレクターが CPU を使っていました。プログラム自身のスレッドの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     COLLECTOR_SHARE = "collector-share", "It ran for {ran}, {share} of the CPU time.", "その実行は {ran} で、CPU 時間の {share} です。";
-    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most[, within {wall}].",
-        "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} ありました[。影響があったのは {wall} の間です]。";
+    CAUSE_CPUS_TAKEN = "cause-cpus-taken", "Other programs had the CPUs[, {name} first]: {wait} in run queues behind them at most[, within {wall}].",
+        "他のプログラム[ (最も長いのは {name})] が CPU を使っていました。その後ろで実行キューに最大 {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_LOW_PRIORITY = "cause-low-priority",
         "Threads with a low priority ({priority}) had no CPU while other programs had them[, {name} first]: {wait} in run queues behind these at most[, within {wall}].",
         "優先度の低い ({priority}) スレッドは、他のプログラム[ (最も長いのは {name})] が CPU を使っている間、CPU を得られませんでした。その後ろで実行キューに最大 {wait} ありました[。影響があったのは {wall} の間です]。";
@@ -137,7 +137,7 @@ sentence_table! {
     CAUSE_RAN_FOR_PARENT = "cause-ran-for-parent", "{who} ran {place} for {served}, and {asker} waited for it.", "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
-    MEANWHILE_AT_WORK = "meanwhile-at-work", "Meanwhile {who} ran or was ready to, in {place}, for {time}.", "その間、{who} は {place} を {time} 実行していたか、実行可能でした。";
+    MEANWHILE_AT_WORK = "meanwhile-at-work", "Meanwhile {who} ran or was ready to, mostly in {place}, for {time}.", "その間、{who} は主に {place} を {time} 実行していたか、実行可能でした。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
     MEANWHILE_ASKED = "meanwhile-asked", "Meanwhile {who} waited for an answer in {place} for {time}.", "その間、{who} は {place} で応答を {time} 待っていました。";
     MEANWHILE_POLLED = "meanwhile-polled",
@@ -303,15 +303,17 @@ sentence_table! {
     ADVICE_QUEUED_FIBERS = "advice-queued-fibers",
         "It was ready, and the runtime ran others: compute in fewer goroutines at once, or let more run (GOMAXPROCS, or the CPU limit that it follows).",
         "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
-    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: the account of the run queue in `dwell report explain` says which.",
+    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPUs: the account of the run queue in `dwell report explain` says how long, and which were seen.",
+        "他のプログラムが CPU を使っていました。その時間と名前は `dwell report explain` の実行キューの内訳にあります。";
+    ADVICE_QUEUED_QUOTA = "advice-queued-quota", "Other programs had the CPU, or a quota was used up: the account of the run queue in `dwell report explain` says which.",
         "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
-    ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime).",
-        "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。";
+    ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime), first where a lock or a permit is held meanwhile.",
+        "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_REQUESTS_LIMITED = "advice-requests-limited",
         "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
         "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";

@@ -8,6 +8,7 @@ use dwell_store::{Folder, Manifest, ResultFolder};
 
 use super::collector_latency::SchedulingDelay;
 use super::control_socket::ControlSocket;
+use super::cpu_use::CpuUseWatch;
 use super::loss_timeline::LossTimeline;
 use super::manifest::note_losses;
 use super::quotas::QuotaWatch;
@@ -79,6 +80,7 @@ pub(super) struct Collection<'a> {
     pub(super) pidfds: Vec<OwnedFd>,
     pub(super) itt: Itt,
     pub(super) quotas: QuotaWatch,
+    pub(super) cpu_use: CpuUseWatch,
     pub(super) pause: Pause,
     /// Whether programs' files had more than a round drains.
     pub(super) itt_left: bool,

@@ -24,6 +24,7 @@ impl Collection<'_> {
     /// Ends the collection. Returns the manifest, which is also written.
     pub(super) fn finish(&mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
+        let machine = self.cpu_use.finish();
         self.read_beside(true);
         self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
         self.source.read_connects(self.drained.borrow_mut().recorder.meta(), now, true);
@@ -50,7 +51,7 @@ impl Collection<'_> {
         note_losses(&*self.source, &mut self.losing, &mut self.manifest);
         note_rejections(&*self.source, &mut self.manifest);
         let manifest = &mut self.manifest;
-        manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: self.quotas.finish() };
+        manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: self.quotas.finish(), machine };
         manifest.state = State::Collected;
         manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
         manifest.end_ns = end_ns;

@@ -5,6 +5,7 @@
 mod collection;
 mod collector_latency;
 mod control_socket;
+mod cpu_use;
 mod finishing;
 mod joining;
 mod loss_timeline;

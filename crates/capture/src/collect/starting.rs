@@ -11,6 +11,7 @@ use dwell_store::{Manifest, ResultFolder};
 use super::collection::{Collection, Pause};
 use super::collector_latency::SchedulingDelay;
 use super::control_socket::ControlSocket;
+use super::cpu_use::CpuUseWatch;
 use super::loss_timeline::LossTimeline;
 use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
 use super::quotas::QuotaWatch;
@@ -142,6 +143,7 @@ impl<'a> Collection<'a> {
             pidfds,
             itt,
             quotas: QuotaWatch::new(targets.first().copied().unwrap_or(0)),
+            cpu_use: CpuUseWatch::begin(),
             pause,
             itt_left: false,
             soon: false,

@@ -8,12 +8,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cgroup::Cgroup;
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{Recording, Running, collect, number, sample, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("cpus::taken_by_others", taken),
+        Case::new("cpus::taken_unseen", taken_unseen),
         Case::new("cpus::low_priority", low_priority),
         Case::new("cpus::quota", quota),
         Case::new("cpus::quota_of_a_group_entered_later", quota_entered_later),
@@ -55,6 +56,24 @@ fn taken() -> Result<()> {
     // Several threads may be ready at once behind one program.
     ensure!(denied <= queued, "{denied} ns, though threads were ready for {queued} only");
     ensure!(text(&taken, "text").contains("sh "), "it does not name the loops: {taken}");
+    Ok(())
+}
+
+/// Two processes that compute, beside a loop that keeps each CPU but one: they share that one, and seem to wait for each other. Others have
+/// the rest, though nobody waits there.
+fn taken_unseen() -> Result<()> {
+    let cpus = std::thread::available_parallelism()?.get();
+    if cpus < 2 {
+        return Err(Skip("there is one CPU".into()).into());
+    }
+    let busy = (1..cpus).map(|cpu| busy(&cpu.to_string())).collect::<Result<Vec<_>>>()?;
+    let count = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done";
+    let recording = Recording::of(&[], &["sh", "-c", &format!("({count}) & ({count}) & wait")])?;
+    drop(busy);
+    let summary = recording.report(&["summary"])?;
+    let taken = cause(&recording, "cpus-taken")?.with_context(|| format!("no cause cpus-taken: {summary}"))?;
+    let (taken_ns, queued_ns) = (number(&taken, "wait_ns")?, number(&summary, "preemption_ns")?);
+    ensure!(taken_ns >= 0.6 * queued_ns, "others had {taken_ns} ns of {queued_ns} only: {taken} {summary}");
     Ok(())
 }
 

@@ -26,6 +26,8 @@ const LONGER: u64 = 2;
 const WHOLE: f64 = 0.9;
 /// Part of the waits' time that one thing must have taken to be told.
 pub const SHARE: f64 = 0.5;
+/// The same of a role that had something to do, in whatever functions.
+const AT_WORK_SHARE: f64 = 0.8;
 /// Rows from which on nobody waits for this answer.
 pub const MOST_ROWS: usize = 1_000_000;
 
@@ -97,6 +99,8 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     let label = names.label(cause.label);
     let waits_for_answer = sleeps || is_response(label) || is_client_socket(label);
     let mut doings = Doings::new();
+    // When each role's threads had something to do, in whatever function.
+    let mut at_work: BTreeMap<RoleId, Vec<(u64, u64)>> = BTreeMap::new();
     let index = ThreadIndex::new(trace);
     for_each_interval(trace, |interval| {
         let span = (interval.from, interval.to);
@@ -110,10 +114,13 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             doings.entry((role, did, place)).or_default().extend(within(&waits.spans, span));
         };
         let is_fiber = thread < trace.fiber_threads;
-        let at_work = if is_fiber && !sleeps { MeanwhileKind::AtWork } else { MeanwhileKind::Ran };
+        let works = if is_fiber && !sleeps { MeanwhileKind::AtWork } else { MeanwhileKind::Ran };
+        if sleeps && !is_fiber && interval.activity != Activity::Waiting {
+            at_work.entry(role).or_default().extend(within(&waits.spans, span));
+        }
         match (interval.activity, interval.row) {
-            (Activity::Runnable, Some(row)) if at_work == MeanwhileKind::AtWork => {
-                add(at_work, names.place_of(trace.events().off_cpu_key(row).stack()), span);
+            (Activity::Runnable, Some(row)) if works == MeanwhileKind::AtWork => {
+                add(works, names.place_of(trace.events().off_cpu_key(row).stack()), span);
             }
             (Activity::Running, _) => {
                 let (from, to) = span;
@@ -121,7 +128,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 index.split_running(thread, run, &mut |piece| {
                     // A goroutine that stays in a call without a sample runs nothing.
                     if piece.stack.is_some() {
-                        add(at_work, names.run_place_of(piece.stack).0, (piece.from, piece.to));
+                        add(works, names.run_place_of(piece.stack).0, (piece.from, piece.to));
                     }
                 });
             }
@@ -148,7 +155,15 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             _ => {}
         }
     });
-    longest(names, doings).filter(|found| found.ns as f64 >= SHARE * waits.length_ns() as f64)
+    let is_much = |ns: u64, share: f64| ns as f64 >= share * waits.length_ns() as f64;
+    let found = longest(names, doings)?;
+    if is_much(found.ns, SHARE) {
+        return Some(found);
+    }
+    // Many functions of one role, or threads that had no CPU.
+    let role_ns = at_work.remove(&found.role).map_or(0, union_ns);
+    let works = found.did == MeanwhileKind::Ran && is_much(role_ns, AT_WORK_SHARE);
+    works.then_some(Meanwhile { did: MeanwhileKind::AtWork, ns: role_ns, ..found })
 }
 
 /// Whether somebody outside owes an answer to whoever waits.

@@ -43,6 +43,7 @@ mod interval_polls;
 mod key_facts;
 mod library_waits;
 mod lock_looks;
+mod machine_use;
 mod many_files;
 mod meanwhile;
 mod mostly_ran;
@@ -106,6 +107,7 @@ use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
 pub use self::library_waits::{LibraryWait, library_wait};
+pub use self::machine_use::machine_use;
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::mostly_ran::mostly_ran;
@@ -217,7 +219,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let classes = Classes::new(trace, &role_of, &mut names, is_idle);
     let cpus = CpuRuns::new(trace, windows);
     let mut accounts = lives(trace, windows, &role_of);
-    let run_queue = RunQueue::new((trace, windows), &cpus, &mut accounts, &role_of);
+    let run_queue = RunQueue::new((fold, windows), &cpus, &mut accounts, &role_of);
     let (selected, saturated) = (selected(fold), saturated(fold, &classes, &names));
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let root_of = |wait: &Wait| {

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use dwell_model::Reason;
+use dwell_query::engine::fold::Fold;
 use dwell_query::question::windows::Windows;
 use dwell_store::{QuotaUse, Rival, Trace};
 
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
+use crate::study::explain::machine_use::{MachineUse, machine_use};
 use crate::study::explain::terms::RoleId;
 use crate::study::intervals::{union, union_ns};
 use crate::study::thread_index::{Bounds, ThreadIndex};
@@ -36,6 +38,10 @@ pub struct RunQueue {
     pub quota_ns: u64,
     /// Other programs had the CPU, at most.
     pub others_ns: u64,
+    /// A hypervisor had it, at most.
+    pub stolen_ns: u64,
+    /// A thread of the program had it, and another CPU stood idle meanwhile.
+    pub unspread_ns: u64,
     /// Nobody is known to have had it.
     pub unknown_ns: u64,
     /// Time in which any thread was there for longer than waking up takes, or behind one of the program's threads.
@@ -47,13 +53,14 @@ pub struct RunQueue {
 }
 
 impl RunQueue {
-    /// That of windows of a trace; adds each role's to its account.
+    /// That of windows within those of a fold; adds each role's to its account.
     pub fn new(
-        (trace, windows): (&Trace, &Windows),
+        (fold, windows): (&Fold<'_>, &Windows),
         cpus: &CpuRuns,
         accounts: &mut BTreeMap<RoleId, Account>,
         role_of: &dyn Fn(usize) -> RoleId,
     ) -> Self {
+        let trace = fold.trace;
         let index = ThreadIndex::new(trace);
         let mut sums = Self::default();
         let mut last = cpus.last_looks();
@@ -101,13 +108,35 @@ impl RunQueue {
         };
         let any_ready_ns = of_cpu.into_iter().map(without_own).sum();
         sums.split((trace, windows), &stays, any_ready_ns);
+        machine_use(fold, windows).iter().for_each(|machine| sums.correct(machine));
         sums
+    }
+
+    /// Corrects the parts by what the whole machine did. Who is ready behind a thread of the program while this has fewer ready threads than there
+    /// are CPUs would run on another one, had nobody else that; so would who waited for nobody that is known.
+    fn correct(&mut self, machine: &MachineUse) {
+        let mut unseen_ns = machine.unseen_ns;
+        let behind_others = self.all_ns.saturating_sub(self.own_ns);
+        let mut elsewhere_ns = self.own_ns.min(machine.denied_ns.saturating_sub(behind_others));
+        self.own_ns -= elsewhere_ns;
+        self.others_ns += take(&mut elsewhere_ns, &mut unseen_ns);
+        self.unspread_ns += take(&mut elsewhere_ns, &mut { machine.idle_ns });
+        self.own_ns += elsewhere_ns;
+        self.others_ns += take(&mut self.unknown_ns, &mut unseen_ns);
+        self.stolen_ns += take(&mut self.unknown_ns, &mut { machine.stolen_ns });
     }
 
     /// Multiplies the parts; all of it is their sum.
     pub fn scale(&mut self, scaled: &dyn Fn(u64) -> u64) {
-        let parts =
-            [&mut self.own_ns, &mut self.waking_ns, &mut self.quota_ns, &mut self.others_ns, &mut self.unknown_ns];
+        let parts = [
+            &mut self.own_ns,
+            &mut self.waking_ns,
+            &mut self.quota_ns,
+            &mut self.others_ns,
+            &mut self.stolen_ns,
+            &mut self.unspread_ns,
+            &mut self.unknown_ns,
+        ];
         self.all_ns = parts.into_iter().fold(0, |sum, part| {
             *part = scaled(*part);
             sum.saturating_add(*part)
@@ -138,6 +167,13 @@ impl RunQueue {
     }
 }
 
+/// Moves as much of `from` as there is in both.
+fn take(from: &mut u64, available: &mut u64) -> u64 {
+    let taken = (*from).min(*available);
+    (*from, *available) = (*from - taken, *available - taken);
+    taken
+}
+
 /// The period at one phase of which most of the long stays end, as a quota is filled up again then, and the time of these stays, ns.
 fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
     let of_period = |period: u64| {
@@ -157,6 +193,7 @@ fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use dwell_query::question::query::Query;
     use dwell_trace_dsl::trace;
 
     use super::*;
@@ -188,7 +225,8 @@ mod tests {
             trace.tables_changed();
             let windows = Windows::whole(&trace);
             let cpus = CpuRuns::new(&trace, &windows);
-            RunQueue::new((&trace, &windows), &cpus, &mut BTreeMap::new(), &|_| 0)
+            let query = Query::default();
+            RunQueue::new((&Fold::new(&trace, &query).unwrap(), &windows), &cpus, &mut BTreeMap::new(), &|_| 0)
         };
         let all = queue(9);
         assert_eq!(
@@ -198,5 +236,29 @@ mod tests {
         );
         let half = queue(3);
         assert_eq!((half.others_ns, half.unknown_ns), (6 * MS, 12 * MS));
+    }
+
+    /// Two threads share a CPU for ten seconds, and are never more than the CPUs.
+    #[test]
+    fn who_had_the_other_cpu_is_told_by_the_machine() {
+        let corrected = |own: u64, machine: MachineUse| {
+            let mut queue = RunQueue { all_ns: 10, own_ns: own, unknown_ns: 10 - own, ..RunQueue::default() };
+            queue.correct(&machine);
+            let RunQueue { own_ns, others_ns, stolen_ns, unspread_ns, unknown_ns, .. } = queue;
+            assert_eq!(own_ns + others_ns + stolen_ns + unspread_ns + unknown_ns, queue.all_ns);
+            (own_ns, others_ns, stolen_ns, unspread_ns, unknown_ns)
+        };
+        let denied = MachineUse { denied_ns: 10, ..MachineUse::default() };
+        assert_eq!(corrected(9, denied), (9, 0, 0, 0, 1), "nothing is known");
+        assert_eq!(
+            corrected(9, MachineUse { unseen_ns: 20, ..denied }),
+            (0, 10, 0, 0, 0),
+            "a neighbour has the other CPU"
+        );
+        assert_eq!(corrected(9, MachineUse { idle_ns: 20, ..denied }), (0, 0, 0, 9, 1), "nobody has it");
+        assert_eq!(corrected(9, MachineUse { unseen_ns: 4, idle_ns: 3, ..denied }), (2, 4, 0, 3, 1));
+        let too_many = MachineUse { denied_ns: 1, unseen_ns: 20, ..MachineUse::default() };
+        assert_eq!(corrected(9, too_many), (9, 1, 0, 0, 0), "more threads than CPUs wait for one another");
+        assert_eq!(corrected(2, MachineUse { stolen_ns: 5, ..denied }), (2, 0, 5, 0, 3));
     }
 }

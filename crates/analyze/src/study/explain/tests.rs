@@ -73,6 +73,9 @@ fn what_others_did_while_one_looked_again_and_again_is_told() {
         })
     };
     assert_eq!(meanwhile(&format!("a: #{polls}\nb: #{work}")), Some(("b".into(), false, "f1 (app.c:14)".into(), 20)));
+    let (_, _, place, cells) = meanwhile(&format!("a: #{polls}\nb: #{}", "1-2".repeat(10))).unwrap();
+    assert_eq!((place.as_str(), cells), ("f1 (app.c:14)", 20), "it had something to do all the time, in two functions");
+    assert_eq!(meanwhile(&format!("a: #{polls}\nb: #{}", "1c2".repeat(10))), None);
     // Too few sleeps for a loop, and nobody who did anything for long.
     assert_eq!(meanwhile(&format!("a: #{}\nb: #{work}", "s".repeat(30))), None);
     assert_eq!(meanwhile(&format!("a: #{polls}\nb: #11111")), None);
@@ -310,7 +313,8 @@ fn are_the_sums_of_parts(explanation: &Explanation<'_, '_>) -> Result<(), TestCa
         prop_assert_eq!(account.running_ns + off, account.life_ns);
     }
     let queue = &explanation.run_queue;
-    let parts = queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.unknown_ns;
+    let known = queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.stolen_ns;
+    let parts = known + queue.unspread_ns + queue.unknown_ns;
     prop_assert_eq!(queue.all_ns, parts);
     Ok(())
 }
