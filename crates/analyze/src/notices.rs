@@ -1,17 +1,9 @@
 //! Remarks of collection, finalization and merging as sentences. A result names the row of `dwell_model::notices` and the values; the
 //! English beside them stands for a row that is not known or damaged.
 
-use std::sync::LazyLock;
-
-use dwell_model::Notice;
-use dwell_model::notices::NOTICES;
+use dwell_model::{Notice, Piece, pieces};
 use dwell_store::{Table, Trace};
-use dwell_view::{Piece, Prose, Sentence, SentenceDef, Word, pieces};
-
-/// The table as sentences.
-static DEFS: LazyLock<Vec<SentenceDef>> = LazyLock::new(|| {
-    NOTICES.iter().map(|def| SentenceDef { id: def.id, text: def.text, japanese: def.japanese }).collect()
-});
+use dwell_view::{Prose, Sentence, Word};
 
 /// The remarks of a result.
 pub fn remarks(trace: &Trace) -> impl Iterator<Item = Prose> {
@@ -22,11 +14,8 @@ pub fn remarks(trace: &Trace) -> impl Iterator<Item = Prose> {
 
 /// A remark of the table; `None` if there is no such row, or values lack.
 fn known(notice: &Notice) -> Option<Prose> {
-    let def = DEFS.iter().find(|def| def.id == notice.id)?;
-    let names = pieces(def.text).filter_map(|piece| match piece {
-        Piece::Value(name) => Some(name),
-        _ => None,
-    });
+    let def = notice.def()?;
+    let names = pieces(def.text).filter_map(Piece::name);
     let values: Option<Vec<_>> =
         names.map(|name| Some((name, Word::from(notice.values.get(name)?.as_str())))).collect();
     Some(Sentence::new(def, values?).into())

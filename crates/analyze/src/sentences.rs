@@ -2,18 +2,19 @@
 //! the Japanese; who shows the latter gets each sentence's id and typed values (`*_parts` in JSON) and fills in the template.
 //! What other crates said is in `notices.rs`.
 
-use dwell_view::{PLAIN, SentenceDef};
+use dwell_model::MessageDef;
+use dwell_view::PLAIN;
 
 /// Declares a table.
 macro_rules! sentence_table {
     ($($name:ident = $id:literal, $text:literal, $japanese:literal;)*) => {
         /// Every sentence of the table.
-        pub static TABLE: &[SentenceDef] = &[$(SentenceDef { id: $id, text: $text, japanese: $japanese },)*];
+        pub static TABLE: &[MessageDef] = &[$(MessageDef { id: $id, text: $text, japanese: $japanese },)*];
 
         /// The definitions by name.
         pub mod def {
-            use super::SentenceDef;
-            $(pub static $name: SentenceDef = SentenceDef { id: $id, text: $text, japanese: $japanese };)*
+            use super::MessageDef;
+            $(pub static $name: MessageDef = MessageDef { id: $id, text: $text, japanese: $japanese };)*
         }
     };
 }
@@ -21,7 +22,7 @@ mod causes;
 mod evidence;
 
 /// Every sentence.
-pub fn sentences() -> impl Iterator<Item = &'static SentenceDef> {
+pub fn sentences() -> impl Iterator<Item = &'static MessageDef> {
     std::iter::once(&PLAIN).chain(causes::TABLE).chain(evidence::TABLE)
 }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
-use dwell_analyze::{COLUMNS, ColumnDef, FINDINGS, FilterKey, Level, METRICS, sentences as all_sentences};
-use dwell_model::notices::{NOTICES, NoticeDef};
-use dwell_model::{Outcome, losses};
-use dwell_view::{PLAIN, SentenceDef};
+use dwell_analyze::{COLUMNS, ColumnDef, FINDINGS, FilterKey, Level, METRICS, sentences};
+use dwell_model::notices::NOTICES;
+use dwell_model::{MessageDef, Outcome, losses};
+use dwell_view::PLAIN;
 
 /// Two texts in Japanese: a title, and a help text or an advice.
 type Words = (&'static str, &'static str);
@@ -33,24 +33,14 @@ fn losses_table() -> String {
     table("lossesJa", "What a loss means, by its name.", "string", rows)
 }
 
-/// Sentences but the one that is text of others.
-fn sentences() -> impl Iterator<Item = &'static SentenceDef> {
-    all_sentences().filter(|def| def.id != PLAIN.id)
+/// Sentences, but the one that is text of others, and remarks of recordings.
+fn messages() -> impl Iterator<Item = &'static MessageDef> {
+    sentences().filter(|def| def.id != PLAIN.id).chain(NOTICES)
 }
 
-fn sentences_table() -> String {
-    let rows = sentences().map(|def| (def.id, quoted(def.japanese)));
-    table("sentencesJa", "Evidence of findings and notes of reports, by id.", "string", rows)
-}
-
-/// Remarks but the one that is text of others.
-fn remarks() -> impl Iterator<Item = &'static NoticeDef> {
-    NOTICES.iter()
-}
-
-fn notices_table() -> String {
-    let rows = remarks().map(|def| (def.id, quoted(def.japanese)));
-    table("noticesJa", "Remarks of collection, finalization and merging, by id.", "string", rows)
+fn messages_table() -> String {
+    let rows = messages().map(|def| (def.id, quoted(def.japanese)));
+    table("messagesJa", "Sentences of reports and remarks of recordings, by id.", "string", rows)
 }
 
 fn columns() -> impl Iterator<Item = &'static ColumnDef> {
@@ -108,7 +98,7 @@ fn columns_table() -> String {
 }
 
 fn page_texts() -> String {
-    [HEAD.to_owned(), losses_table(), sentences_table(), notices_table(), words_table(), columns_table()].concat()
+    [HEAD.to_owned(), losses_table(), messages_table(), words_table(), columns_table()].concat()
 }
 
 /// The names of the values of a template.
@@ -124,9 +114,10 @@ fn the_page_has_the_japanese_of_the_tables() {
 
 #[test]
 fn both_languages_have_the_same_values() {
-    let sentences = sentences().map(|def| (def.id, def.text, def.japanese));
-    for (id, english, japanese) in sentences.chain(remarks().map(|def| (def.id, def.text, def.japanese))) {
-        assert_eq!(values(japanese), values(english), "{id}");
+    let mut ids = BTreeSet::new();
+    for MessageDef { id, text, japanese } in messages() {
+        assert!(ids.insert(id), "{id} names two messages");
+        assert_eq!(values(japanese), values(text), "{id}");
     }
     assert_eq!(values("{a|one|more} of {b}"), BTreeSet::from(["a", "b"]));
 }

@@ -25,7 +25,7 @@ pub fn write(fold: &Fold<'_>, weight: StackWeight, out: &mut dyn Write) -> Resul
 }
 
 fn names(fold: &Fold<'_>, thread: ThreadId, stack: StackId) -> String {
-    let mut rows: Vec<usize> = frame_rows(&fold.stacks, stack).collect();
+    let mut rows: Vec<usize> = frame_rows(&fold.sums.stacks, stack).collect();
     rows.reverse();
     let mut line = element(&thread_name(fold, thread));
     for row in &rows {

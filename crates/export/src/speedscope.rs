@@ -84,7 +84,7 @@ impl<'t> FrameRows<'t> {
         let of_trace = &fold.trace.frames;
         let frame = |row: usize| Frame { name: of_trace.function[row].as_str().into(), file: &of_trace.file[row] };
         let thread = Frame { name: thread_name(fold, thread).into(), file: "" };
-        let functions = frame_rows(&fold.stacks, stack).map(frame);
+        let functions = frame_rows(&fold.sums.stacks, stack).map(frame);
         let mut rows: Vec<usize> = functions.chain([thread]).map(|frame| self.row(frame)).collect();
         rows.reverse();
         rows

@@ -8,6 +8,7 @@ mod delay;
 mod finding;
 mod id;
 pub mod losses;
+mod message;
 mod metric;
 pub mod notices;
 mod object_type;
@@ -25,6 +26,7 @@ pub use id::{
     CodeId, CounterId, DelaySourceId, FiberId, FrameId, Id, InlineId, ModuleId, ObjectId, ProcessId, SocketId,
     SocketWaitId, SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
+pub use message::{MessageDef, Piece, pieces};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use notices::Notice;
 pub use object_type::{MMAP_LOCK, ObjectType};

@@ -5,16 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A remark that Dwell can make: `{name}` stands for a value.
-#[derive(Clone, Copy, Debug)]
-pub struct NoticeDef {
-    /// Its name in a result: `sockets-until`.
-    pub id: &'static str,
-    /// The English.
-    pub text: &'static str,
-    /// The Japanese, with the same values.
-    pub japanese: &'static str,
-}
+use crate::message::{MessageDef, Piece, pieces};
 
 /// A remark with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,13 +18,13 @@ pub struct Notice {
 
 impl Notice {
     /// A remark of the table; [`notice!`](crate::notice) also checks that these are its values.
-    pub fn new<const N: usize>(def: &NoticeDef, values: [(&str, String); N]) -> Self {
+    pub fn new<const N: usize>(def: &MessageDef, values: [(&str, String); N]) -> Self {
         let values = values.map(|(name, value)| (name.to_owned(), value));
         Self { id: def.id.to_owned(), values: values.into() }
     }
 
     /// Its row; `None` where Dwell knows no such remark.
-    pub fn def(&self) -> Option<&'static NoticeDef> {
+    pub fn def(&self) -> Option<&'static MessageDef> {
         NOTICES.iter().find(|def| def.id == self.id)
     }
 }
@@ -41,11 +32,11 @@ impl Notice {
 /// The English; what lacks stays empty.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut pieces = self.def().map_or("", |def| def.text).split('{');
-        f.write_str(pieces.next().unwrap_or_default())?;
-        pieces.filter_map(|piece| piece.split_once('}')).try_for_each(|(name, text)| {
-            f.write_str(self.values.get(name).map_or("", String::as_str))?;
-            f.write_str(text)
+        pieces(self.def().map_or("", |def| def.text)).try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(text),
+            Piece::Value(name) | Piece::Number(name, ..) => {
+                f.write_str(self.values.get(name).map_or("", String::as_str))
+            }
         })
     }
 }
@@ -94,9 +85,9 @@ const fn has_name(text: &[u8], from: usize, name: &[u8]) -> bool {
 macro_rules! notices {
     ($($name:ident = $id:literal, $text:literal, $japanese:literal;)*) => {
         /// Every remark, one whose text could be taken for another's after that.
-        pub static NOTICES: &[NoticeDef] = &[$($name,)*];
+        pub static NOTICES: &[MessageDef] = &[$($name,)*];
 
-        $(#[doc = $text] pub const $name: NoticeDef = NoticeDef { id: $id, text: $text, japanese: $japanese };)*
+        $(#[doc = $text] pub const $name: MessageDef = MessageDef { id: $id, text: $text, japanese: $japanese };)*
     };
 }
 

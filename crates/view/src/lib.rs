@@ -14,5 +14,5 @@ mod view;
 pub use cut::{cut_text, cut_texts};
 pub use duration::duration;
 pub use glob::glob;
-pub use prose::{PLAIN, Piece, Prose, Sentence, SentenceDef, Word, pieces};
+pub use prose::{PLAIN, Prose, Sentence, Word};
 pub use view::{ByClass, CLASSES, Column, Row, Value, View};

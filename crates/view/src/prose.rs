@@ -4,25 +4,14 @@
 
 use std::fmt;
 
+use dwell_model::{MessageDef, Piece, pieces};
 use serde_json::{Map, Value as Json, json};
 
 use crate::cut::cut_text;
 use crate::duration::duration;
 
-/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number. `[a part]` is left
-/// out where a time or count in it is zero.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SentenceDef {
-    /// Its name in JSON.
-    pub id: &'static str,
-    /// The English.
-    pub text: &'static str,
-    /// The Japanese, which the page shows; its values have the same names.
-    pub japanese: &'static str,
-}
-
 /// Text in the words of others.
-pub const PLAIN: SentenceDef = SentenceDef { id: "plain", text: "{text}", japanese: "{text}" };
+pub const PLAIN: MessageDef = MessageDef { id: "plain", text: "{text}", japanese: "{text}" };
 
 /// A value of a sentence, by which each language writes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,14 +105,18 @@ impl fmt::Display for Word {
 /// A sentence with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sentence {
-    def: &'static SentenceDef,
+    def: &'static MessageDef,
     values: Vec<(&'static str, Word)>,
 }
 
 impl Sentence {
     /// `values` are those that `def` names, all of them.
-    pub fn new(def: &'static SentenceDef, values: Vec<(&'static str, Word)>) -> Self {
-        debug_assert!(pieces(def.text).all(|piece| piece.value(&values).is_some()), "{}: a value is missing", def.id);
+    pub fn new(def: &'static MessageDef, values: Vec<(&'static str, Word)>) -> Self {
+        debug_assert!(
+            pieces(def.text).all(|piece| value_of(piece, &values).is_some()),
+            "{}: a value is missing",
+            def.id
+        );
         debug_assert!(values.iter().all(|(name, _)| pieces(def.text).any(|piece| piece.name() == Some(name))));
         Self { def, values }
     }
@@ -135,48 +128,13 @@ impl Sentence {
     }
 }
 
-/// A piece of a template.
-pub enum Piece<'t> {
-    /// Text as it stands.
-    Text(&'t str),
-    /// A value, by its name.
-    Value(&'t str),
-    /// A word that goes with a number: of one, of more.
-    Number(&'t str, &'t str, &'t str),
-}
-
-impl Piece<'_> {
-    fn name(&self) -> Option<&str> {
-        match self {
-            Self::Text(_) => None,
-            Self::Value(name) | Self::Number(name, ..) => Some(name),
-        }
-    }
-
-    /// What it becomes; `None` where its value is missing.
-    fn value(&self, values: &[(&'static str, Word)]) -> Option<String> {
-        let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
-        Some(match self {
-            Self::Text(text) => (*text).to_owned(),
-            Self::Value(name) => of(name)?.to_string(),
-            Self::Number(name, one, more) => if of(name)?.to_string() == "1" { *one } else { *more }.to_owned(),
-        })
-    }
-}
-
-/// The pieces of a template, in order.
-pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
-    template.split('{').enumerate().flat_map(|(index, part)| {
-        let (value, text) = if index == 0 {
-            (None, part)
-        } else {
-            part.split_once('}').map_or((None, part), |(value, text)| (Some(value), text))
-        };
-        let value = value.map(|value| match value.split('|').collect::<Vec<_>>().as_slice() {
-            [name, one, more] => Piece::Number(name, one, more),
-            _ => Piece::Value(value),
-        });
-        value.into_iter().chain((!text.is_empty()).then_some(Piece::Text(text)))
+/// What a piece becomes; `None` where its value is missing.
+fn value_of(piece: Piece<'_>, values: &[(&'static str, Word)]) -> Option<String> {
+    let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
+    Some(match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Value(name) => of(name)?.to_string(),
+        Piece::Number(name, one, more) => if of(name)?.to_string() == "1" { one } else { more }.to_owned(),
     })
 }
 
@@ -196,7 +154,7 @@ impl fmt::Display for Sentence {
         let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(tells_nothing));
         shown
             .flat_map(|(_, part)| pieces(part))
-            .try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
+            .try_for_each(|piece| f.write_str(&value_of(piece, &self.values).unwrap_or_default()))
     }
 }
 
@@ -257,7 +215,7 @@ impl fmt::Display for Prose {
 mod tests {
     use super::*;
 
-    const ACCOUNT: SentenceDef = SentenceDef {
+    const ACCOUNT: MessageDef = MessageDef {
         id: "account",
         text: "Lived {life} = running {running}[ + queue {queue}][ + idle {idle}{names}].",
         japanese: "{life} = {running}[ + {queue}][ + {idle}{names}]。",
@@ -272,8 +230,7 @@ mod tests {
 
     #[test]
     fn a_part_in_brackets_is_left_out_where_its_place_is_not_known() {
-        const QUOTA: SentenceDef =
-            SentenceDef { id: "quota", text: "The quota[ of {group}] was used up.", japanese: "" };
+        const QUOTA: MessageDef = MessageDef { id: "quota", text: "The quota[ of {group}] was used up.", japanese: "" };
         let quota = |group: Option<&str>| {
             Sentence::new(&QUOTA, vec![("group", Word::Place(group.map(str::to_owned)))]).to_string()
         };

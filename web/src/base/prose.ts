@@ -2,7 +2,7 @@
 
 import { nameText } from './names';
 import { language, t } from './texts';
-import { noticesJa, sentencesJa } from './texts/generated-ja';
+import { messagesJa } from './texts/generated-ja';
 import { count, duration } from './units';
 
 /** A typed value of a sentence. */
@@ -28,7 +28,7 @@ export function prose(english: string, parts: readonly Sentence[] | undefined): 
 }
 
 function translated({ id, values }: Sentence): string | null {
-  const template = sentencesJa[id] ?? noticesJa[id];
+  const template = messagesJa[id];
   if (template === undefined) return null;
   const word = (name: string) => (values[name] ? wordText(values[name], name) : `{${name}}`);
   const tellsNothing = (part: string) =>

@@ -89,16 +89,16 @@ fn times<'f>(fold: &'f Fold<'_>, key: FilterKey) -> HashMap<Cow<'f, str>, (u64, 
         CLASSES.iter().enumerate().for_each(|(class, name)| add(Cow::Borrowed(name), (cpu[class], wait[class])));
         return times;
     }
-    for site in &fold.sites {
+    for site in &fold.sums.sites {
         match key {
             FilterKey::Function => {
-                let mut names: Vec<&str> = fold.stacks.whole_names(site.key.stack).collect();
+                let mut names: Vec<&str> = fold.sums.stacks.whole_names(site.key.stack).collect();
                 names.sort_unstable();
                 names.dedup();
                 names.into_iter().for_each(|name| add(Cow::Borrowed(name), time(site)));
             }
             key => {
-                if let Some(value) = selection::value(fold.trace, &fold.stacks, key, site) {
+                if let Some(value) = selection::value(fold.trace, &fold.sums.stacks, key, site) {
                     add(value, time(site));
                 }
             }

@@ -185,7 +185,7 @@ impl Interned {
         }
         let (text, module) = match name {
             Name::Thread(thread) => (thread_label(fold, thread), None),
-            Name::Function(id) => (fold.stacks.function_name(id).to_owned(), fold.stacks.module_path(id)),
+            Name::Function(id) => (fold.sums.stacks.function_name(id).to_owned(), fold.sums.stacks.module_path(id)),
         };
         let module = module.map_or(-1, |path| {
             *self.modules.entry(path.to_owned()).or_insert_with(|| {

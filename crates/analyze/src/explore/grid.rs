@@ -101,7 +101,7 @@ pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
     let below = walk.step(depth + 1);
     let (mut groups, mut total, mut own) = (WordMap::<u32, Group>::default(), Weights::default(), Weights::default());
     for index in sites {
-        let (site, mask) = (&fold.sites[index], fold.class_mask);
+        let (site, mask) = (&fold.sums.sites[index], fold.sums.class_mask);
         total.add_site(site, mask);
         let keys = walk.keys(step, site);
         if keys.is_empty() {
@@ -228,18 +228,18 @@ impl Rows<'_, '_, '_> {
 
     /// What helps to tell the row from others of its name, and to find its code.
     fn about(&self, key: u32, group: &Group) -> Vec<(String, Json)> {
-        let (fold, site) = (self.fold, &self.fold.sites[group.top.1]);
+        let (fold, site) = (self.fold, &self.fold.sums.sites[group.top.1]);
         let text =
             |name: &str, text: Option<String>| (name.to_owned(), json::value(&text.map_or(Value::None, Value::Text)));
         match self.step {
             PathStep::By(Level::Object) => vec![text("type", Some(fold.object_type(site.key.object).id().to_owned()))],
             PathStep::By(Level::Function) => {
-                let frame = fold.stacks.frame(fold.stacks.shown(site.key.stack));
-                let source = frame.and_then(|frame| fold.stacks.source_line(frame));
-                vec![text("module", fold.stacks.module_path(key).map(str::to_owned)), text("source", source)]
+                let frame = fold.sums.stacks.frame(fold.sums.stacks.shown(site.key.stack));
+                let source = frame.and_then(|frame| fold.sums.stacks.source_line(frame));
+                vec![text("module", fold.sums.stacks.module_path(key).map(str::to_owned)), text("source", source)]
             }
             PathStep::Frame(_) | PathStep::AnyFrame => {
-                vec![text("module", fold.stacks.module_path(key).map(str::to_owned))]
+                vec![text("module", fold.sums.stacks.module_path(key).map(str::to_owned))]
             }
             PathStep::By(_) => Vec::new(),
         }

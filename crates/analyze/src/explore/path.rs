@@ -109,7 +109,7 @@ impl<'f, 't> PathWalk<'f, 't> {
         let mut functions = functions(self.fold, site.key.stack);
         let from_root = self.is_from_root();
         if let Some(subject) = &self.place.subject {
-            let is_subject = |function: &FunctionId| glob(subject, self.fold.stacks.function_name(*function));
+            let is_subject = |function: &FunctionId| glob(subject, self.fold.sums.stacks.function_name(*function));
             match from_root {
                 true => functions.truncate(functions.iter().position(is_subject).unwrap_or(0)),
                 false => drop(functions.drain(..functions.iter().rposition(is_subject).map_or(0, |at| at + 1))),
@@ -166,7 +166,7 @@ impl<'f, 't> PathWalk<'f, 't> {
     pub fn label(&self, step: PathStep, key: u32) -> String {
         match step {
             PathStep::By(level) => self.labels.label(self.fold, level, key),
-            PathStep::Frame(_) | PathStep::AnyFrame => self.fold.stacks.function_name(key).to_owned(),
+            PathStep::Frame(_) | PathStep::AnyFrame => self.fold.sums.stacks.function_name(key).to_owned(),
         }
     }
 
@@ -214,7 +214,7 @@ impl<'f, 't> PathWalk<'f, 't> {
             return false;
         }
         if let Some(subject) = &self.place.subject {
-            let stacks = &self.fold.stacks;
+            let stacks = &self.fold.sums.stacks;
             if !functions(self.fold, site.key.stack)
                 .iter()
                 .any(|function| glob(subject, stacks.function_name(*function)))

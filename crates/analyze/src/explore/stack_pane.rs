@@ -50,11 +50,11 @@ pub fn stack_pane(fold: &Fold<'_>, place: &PathPlace, kind: StackKind, index: us
     let sites = PathWalk::new(fold, place).sites();
     let mut sums: HashMap<StackId, (u64, u64)> = HashMap::new();
     for site in sites {
-        let site = &fold.sites[site];
-        let weights = site.weights(fold.class_mask);
+        let site = &fold.sums.sites[site];
+        let weights = site.weights(fold.sums.class_mask);
         let (stack, ns) = part(fold, kind, site, &weights);
         if ns > 0 || (weights.wait_count > 0 && kind != StackKind::Cpu && stack.is_some()) {
-            let sum = sums.entry(fold.stacks.shown(stack)).or_default();
+            let sum = sums.entry(fold.sums.stacks.shown(stack)).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + weights.wait_count);
         }
     }
@@ -74,7 +74,7 @@ pub fn stack_pane(fold: &Fold<'_>, place: &PathPlace, kind: StackKind, index: us
         weight_ns,
         total_ns,
         waits,
-        frames: frames(&fold.stacks, fold.trace, stack),
+        frames: frames(&fold.sums.stacks, fold.trace, stack),
         end: ENDS.get(usize::from(end)).copied().unwrap_or(ENDS[0]),
     }
 }

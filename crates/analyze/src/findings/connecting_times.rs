@@ -11,7 +11,7 @@ use dwell_query::stacks::connecting::is_connecting;
 pub fn connecting_times<'t>(fold: &Fold<'t>) -> BTreeMap<&'t str, u64> {
     let trace = fold.trace;
     let mut known: HashMap<StackId, bool> = HashMap::new();
-    let mut is_connecting = |stack| *known.entry(stack).or_insert_with(|| is_connecting(&fold.stacks, stack));
+    let mut is_connecting = |stack| *known.entry(stack).or_insert_with(|| is_connecting(&fold.sums.stacks, stack));
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     let name_of = |process: ProcessId| process.get().and_then(|row| trace.processes.name.get(row)).map(String::as_str);
     for (_, site) in fold.selected_sites().filter(|(_, site)| site.is_wait() || site.key.reason.is_none()) {
@@ -22,7 +22,7 @@ pub fn connecting_times<'t>(fold: &Fold<'t>) -> BTreeMap<&'t str, u64> {
         }
     }
     let (fibers, off) = (&trace.fibers.fibers, &trace.fibers.off_cpu);
-    for row in (0..off.stack.len()).filter(|row| fold.windows.contains(off.start_ns[*row])) {
+    for row in (0..off.stack.len()).filter(|row| fold.sums.windows.contains(off.start_ns[*row])) {
         let process = off.fiber[row].get().and_then(|fiber| name_of(*fibers.process.get(fiber)?));
         if let Some(process) = process.filter(|_| is_connecting(off.stack[row])) {
             let ns = times.entry(process).or_default();

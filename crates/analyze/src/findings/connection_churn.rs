@@ -68,7 +68,7 @@ fn by_count(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (fold, trace) = (evidence.fold, evidence.fold.trace);
     let connects = &trace.connects;
     let mut opened: BTreeMap<(&str, &str), Opened> = BTreeMap::new();
-    for row in (0..connects.time_ns.len()).filter(|row| fold.windows.contains(connects.time_ns[*row])) {
+    for row in (0..connects.time_ns.len()).filter(|row| fold.sums.windows.contains(connects.time_ns[*row])) {
         let process = connects.thread[row].get().and_then(|thread| trace.threads.process.get(thread).copied());
         let name = process.and_then(ProcessId::get).and_then(|process| trace.processes.name.get(process));
         let (Some(process), Some(name)) = (process, name) else { continue };
@@ -121,7 +121,7 @@ fn place_of(evidence: &Evidence<'_, '_>, process: &str, stacks: &BTreeMap<StackI
     let times = |stacks: &BTreeMap<StackId, u64>| -> BTreeMap<String, (u64, StackId)> {
         let mut places: BTreeMap<String, (u64, StackId)> = BTreeMap::new();
         for (stack, times) in stacks.iter().filter(|(stack, _)| is_in_program(evidence, **stack)) {
-            let place = places.entry(wait_place(trace, &fold.stacks, *stack).at).or_insert((0, *stack));
+            let place = places.entry(wait_place(trace, &fold.sums.stacks, *stack).at).or_insert((0, *stack));
             place.0 = place.0.saturating_add(*times);
         }
         places
@@ -134,7 +134,7 @@ fn place_of(evidence: &Evidence<'_, '_>, process: &str, stacks: &BTreeMap<StackI
 /// Whether a function of the program's own sources is on the stack.
 fn is_in_program(evidence: &Evidence<'_, '_>, stack: StackId) -> bool {
     let fold = evidence.fold;
-    fold.stacks.whole_chain(stack).any(|at| is_of_program(fold.trace, &fold.stacks, at))
+    fold.sums.stacks.whole_chain(stack).any(|at| is_of_program(fold.trace, &fold.sums.stacks, at))
 }
 
 /// How long fibers of processes of this name wait for answers at each place.
@@ -147,7 +147,7 @@ fn waits_for_answers(evidence: &Evidence<'_, '_>, process: &str) -> BTreeMap<Sta
     };
     let mut waits: BTreeMap<StackId, u64> = BTreeMap::new();
     for row in (0..off.stack.len()).filter(|row| is_response(fold.object_name(off.object[*row]))) {
-        if is_of_process(off.fiber[row]) && fold.windows.contains(off.start_ns[row]) {
+        if is_of_process(off.fiber[row]) && fold.sums.windows.contains(off.start_ns[row]) {
             let ns = waits.entry(off.stack[row]).or_default();
             *ns = ns.saturating_add(off.wait_ns[row]);
         }
@@ -161,7 +161,7 @@ fn by_socket(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = &waits.tables.sockets;
     let is_short = |socket: &usize| {
         let made = sockets.asks[*socket] && sockets.opened_ns[*socket] > 0 && sockets.closed[*socket];
-        let inside = fold.windows.contains(sockets.opened_ns[*socket]);
+        let inside = fold.sums.windows.contains(sockets.opened_ns[*socket]);
         made && inside && sockets.turns[*socket] <= MOST_TURNS && sockets.mss_bytes[*socket] > 0
     };
     let mut by_remote: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

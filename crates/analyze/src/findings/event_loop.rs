@@ -59,7 +59,7 @@ const TIMES: f64 = 3.0;
 const UNLIKELY: f64 = 0.01;
 
 pub fn event_loop_blocked(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let (parts, share) = close_look(evidence.fold.trace, &evidence.fold.windows);
+    let (parts, share) = close_look(evidence.fold.trace, &evidence.fold.sums.windows);
     let mut reader = TurnReader::new(evidence.fold);
     let loops = loops(evidence, &reader);
     loops.into_iter().filter_map(|thread| blocked(evidence, (&parts, share), &mut reader, thread)).collect()
@@ -70,7 +70,7 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &TurnReader<'_, '_>) -> BTreeSet<u
     let (fold, hidden) = (evidence.fold, hidden(evidence.fold));
     let mut polled: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     let mut shared: BTreeSet<usize> = BTreeSet::new();
-    for site in fold.sites.iter().filter(|site| site.is_wait()) {
+    for site in fold.sums.sites.iter().filter(|site| site.is_wait()) {
         let kind = fold.object_type(site.key.object);
         let polls = match kind {
             ObjectType::Event => serves_many(fold, site.key.object),
@@ -172,7 +172,7 @@ fn blocked(
 ) -> Option<Finding> {
     let turns = reader.turns(thread, parts);
     // A worker thread is there to be busy: its loop serves whoever gave it the work.
-    let is_worker = |function: &FunctionId| evidence.fold.stacks.function_name(*function).starts_with(NODE_WORKER);
+    let is_worker = |function: &FunctionId| evidence.fold.sums.stacks.function_name(*function).starts_with(NODE_WORKER);
     if turns.polls < LEAST_POLLS || reader.path.iter().any(is_worker) {
         return None;
     }
@@ -190,7 +190,7 @@ fn blocked(
     }
     let longest = long.longest?;
     let handler = handler(evidence, &reader.path, &long.places);
-    let place = handler.as_ref().and_then(|handler| evidence.fold.stacks.place(handler.place));
+    let place = handler.as_ref().and_then(|handler| evidence.fold.sums.stacks.place(handler.place));
     let text = say!(
         EVENT_LOOP_BLOCKED,
         turns = scaled(long.lengths.len() as u64),
@@ -241,7 +241,7 @@ struct Handler {
 
 /// The innermost function that nearly as much of the time is in as in any below the loop: what the handler is busy with.
 fn handler(evidence: &Evidence<'_, '_>, path: &[FunctionId], places: &BTreeMap<StackId, u64>) -> Option<Handler> {
-    let stacks = &evidence.fold.stacks;
+    let stacks = &evidence.fold.sums.stacks;
     let mut handlers: BTreeMap<FunctionId, Handler> = BTreeMap::new();
     for (stack, ns) in places {
         let chain: Vec<StackId> = stacks.whole_chain(*stack).collect();

@@ -48,7 +48,7 @@ pub fn heaviest(times: &BTreeMap<StackId, u64>) -> StackId {
 /// Where the program itself is with the most time of these stacks.
 pub fn heaviest_own(fold: &Fold<'_>, times: impl Iterator<Item = (StackId, u64)>) -> StackId {
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-    times.for_each(|(stack, ns)| *places.entry(fold.stacks.own(stack)).or_default() += ns);
+    times.for_each(|(stack, ns)| *places.entry(fold.sums.stacks.own(stack)).or_default() += ns);
     heaviest(&places)
 }
 
@@ -76,7 +76,7 @@ impl<'f, 't> Evidence<'f, 't> {
     pub fn new(fold: &'f Fold<'t>) -> Self {
         Self {
             fold,
-            elapsed_ns: fold.windows.length_ns(),
+            elapsed_ns: fold.sums.windows.length_ns(),
             whole: fold.shown().clone(),
             objects: OnceLock::new(),
             index: OnceLock::new(),
@@ -131,7 +131,7 @@ impl<'f, 't> Evidence<'f, 't> {
     /// Where the object was created, if that was seen.
     pub fn created(&self, object: ObjectId) -> Option<Sentence> {
         let stack = self.fold.trace.objects.created_stack.get(object.get()?)?;
-        Some(say!(CREATED_AT, place = self.fold.stacks.place(*stack)?))
+        Some(say!(CREATED_AT, place = self.fold.sums.stacks.place(*stack)?))
     }
 
     /// A part of the elapsed time.

@@ -37,7 +37,7 @@ pub fn kernel_times<'t>(fold: &Fold<'t>) -> BTreeMap<ProcessId, ProcessTimes<'t>
         let (stack, ns) = (site.key.stack, site.busy_ns([true; 5]));
         let of = times.entry(fold.trace.threads.process[thread]).or_default();
         of.running_ns = of.running_ns.saturating_add(ns);
-        if let Some(call) = *calls.entry(stack).or_insert_with(|| system_call(&fold.stacks, stack)) {
+        if let Some(call) = *calls.entry(stack).or_insert_with(|| system_call(&fold.sums.stacks, stack)) {
             *of.in_calls.entry((call, stack)).or_default() += ns;
         }
     }

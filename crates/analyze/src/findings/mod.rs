@@ -196,7 +196,7 @@ pub fn report(fold: &Fold<'_>) -> View {
 
 /// Where in the program a finding is.
 pub fn place_of(fold: &Fold<'_>, finding: &Finding) -> Option<String> {
-    finding.place.clone().or_else(|| fold.stacks.place(finding.stack))
+    finding.place.clone().or_else(|| fold.sums.stacks.place(finding.stack))
 }
 
 /// Findings as rows.

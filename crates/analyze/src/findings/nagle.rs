@@ -120,7 +120,7 @@ fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<
         let of_group = holds.socket[*row].get().is_some_and(|socket| ends.binary_search(&socket).is_ok());
         of_group
             && HoldKind::from_code(holds.kind[*row]) == HoldKind::Nagle
-            && fold.windows.contains(holds.start_ns[*row])
+            && fold.sums.windows.contains(holds.start_ns[*row])
     };
     let mut sites: BTreeMap<CallSite, Site> = BTreeMap::new();
     for row in (0..holds.len()).filter(is_of) {
@@ -144,8 +144,8 @@ struct CallSite {
 }
 
 fn place(fold: &Fold<'_>, stack: StackId) -> CallSite {
-    let own = fold.stacks.own(stack);
+    let own = fold.sums.stacks.own(stack);
     let caller = own.get().and_then(|row| fold.trace.stacks.parent.get(row)).copied();
-    let caller = caller.filter(|caller| caller.is_some() && !fold.stacks.is_system(*caller));
-    CallSite { own: fold.stacks.place(own), caller: caller.and_then(|caller| fold.stacks.place(caller)) }
+    let caller = caller.filter(|caller| caller.is_some() && !fold.sums.stacks.is_system(*caller));
+    CallSite { own: fold.sums.stacks.place(own), caller: caller.and_then(|caller| fold.sums.stacks.place(caller)) }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::MessageDef;
 use dwell_model::{FindingDef, Reason, StackId, ThreadId};
 use dwell_query::measure::site::Site;
 use dwell_query::measure::utilization::total;
 use dwell_query::measure::weights::Weights;
 use dwell_query::question::query::Query;
-use dwell_view::{Sentence, SentenceDef, Word};
+use dwell_view::{Sentence, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
@@ -47,7 +48,7 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let shown = Claim::is("summary", evidence.fold.query, "spin_ns", spin_ns);
     let mut finding = without_work(evidence, (spin_ns, shown), &def::SPINNING, Weights::spin_ns);
     // Where more threads are ready than CPUs, each that spins keeps one from a CPU meanwhile.
-    let crowded = evidence.fold.levels.oversubscribed_ns as f64 / evidence.whole.cpu_ns().max(1) as f64;
+    let crowded = evidence.fold.sums.levels.oversubscribed_ns as f64 / evidence.whole.cpu_ns().max(1) as f64;
     if crowded >= CROWDED_SHARE {
         finding.cost_ns = finding.cost_ns.saturating_add((spin_ns as f64 * crowded.min(1.0)) as u64);
     }
@@ -88,23 +89,23 @@ pub fn lock_traffic(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 fn without_work(
     evidence: &Evidence<'_, '_>,
     (ns, shown): (u64, Claim),
-    sentence: &'static SentenceDef,
+    sentence: &'static MessageDef,
     ns_of: impl Fn(&Weights) -> u64,
 ) -> Finding {
     let fold = evidence.fold;
     let cpu_ns = evidence.whole.cpu_ns();
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
     for (_, site, weights) in fold.selected() {
-        *places.entry(fold.stacks.shown(site.key.stack)).or_default() += ns_of(&weights);
+        *places.entry(fold.sums.stacks.shown(site.key.stack)).or_default() += ns_of(&weights);
     }
     let stack = heaviest(&places);
-    let function = fold.stacks.function_name(fold.stacks.function(stack));
+    let function = fold.sums.stacks.function_name(fold.sums.stacks.function(stack));
     let values = vec![
         ("spent", Word::Ns(ns)),
         ("share", Word::part(ns, cpu_ns)),
         ("part", Word::part(places.get(&stack).copied().unwrap_or(0), ns)),
         ("function", function.into()),
-        ("place", fold.stacks.place(stack).into()),
+        ("place", fold.sums.stacks.place(stack).into()),
     ];
     let claims = vec![shown, Claim::is("summary", fold.query, "cpu_ns", cpu_ns)];
     Finding {
@@ -178,7 +179,7 @@ impl Churn {
             threads.process[thread].get().is_some_and(|process| pids.get(process) == Some(&threads.tid[thread]))
         };
         let inside =
-            |thread: &usize| fold.windows.contains(threads.start_ns[*thread]) && is_first(*thread) == processes;
+            |thread: &usize| fold.sums.windows.contains(threads.start_ns[*thread]) && is_first(*thread) == processes;
         let life = |thread: &usize| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
         let is_short = |thread: &usize| {
             let longest_ns = if processes { longest_life_ns(&threads.name[*thread]) } else { SHORT_LIFE_NS };

@@ -42,11 +42,11 @@ pub fn slow_reader(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
     let finding = |(sender, queue): (Sender<'_>, SendQueue)| {
         let spans: Vec<(u64, u64)> = queue.unread.spans(fold.trace.elapsed_ns());
-        let ns = spans.iter().map(|(from, to)| fold.windows.overlap_ns(*from, *to)).fold(0, u64::saturating_add);
+        let ns = spans.iter().map(|(from, to)| fold.sums.windows.overlap_ns(*from, *to)).fold(0, u64::saturating_add);
         if evidence.share(ns) < OFTEN || is_at_work(evidence, sender.0, ns) {
             return None;
         }
-        let mean = queue.unread.mean(fold.windows.parts());
+        let mean = queue.unread.mean(fold.sums.windows.parts());
         let text = say!(
             SLOW_READER,
             process = process_name(evidence, sender.0),
@@ -61,7 +61,7 @@ pub fn slow_reader(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 /// What Nagle's algorithm holds, where the calls that send it were not recorded.
 pub fn held_by_nagle(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let finding = |(sender, queue): (Sender<'_>, SendQueue)| {
-        let mean = queue.held.mean(evidence.fold.windows.parts());
+        let mean = queue.held.mean(evidence.fold.sums.windows.parts());
         let text =
             say!(NAGLE_HELD_AT_LOOKS, process = process_name(evidence, sender.0), connections = Word::Real(mean, 1),);
         (mean >= HELD).then(|| found(evidence, sender, &queue.held, text))
@@ -80,7 +80,7 @@ fn found(
     waiting: &StepFunction,
     text: Sentence,
 ) -> Finding {
-    let cost_ns = (waiting.mean(evidence.fold.windows.parts()) * evidence.elapsed_ns as f64) as u64;
+    let cost_ns = (waiting.mean(evidence.fold.sums.windows.parts()) * evidence.elapsed_ns as f64) as u64;
     let subject = format!("{} ({endpoint})", process_name(evidence, process));
     Finding { subject, evidence: text.into(), cost_ns, ..Finding::default() }
 }
@@ -106,7 +106,7 @@ fn is_at_work(evidence: &Evidence<'_, '_>, process: ProcessId, ns: u64) -> bool 
             let sends = call >= 0 && SENDS.contains(&Syscall::name_of(call).as_str());
             if sends {
                 let until = times.start_ns.saturating_add(times.wait_ns);
-                sending_ns = sending_ns.saturating_add(fold.windows.overlap_ns(times.start_ns, until));
+                sending_ns = sending_ns.saturating_add(fold.sums.windows.overlap_ns(times.start_ns, until));
             }
         });
     }

@@ -60,7 +60,7 @@ struct Family<'t> {
 
 /// Those of which there are enough.
 fn families<'t>(evidence: &Evidence<'_, 't>) -> Vec<Family<'t>> {
-    let (trace, windows) = (evidence.fold.trace, &evidence.fold.windows);
+    let (trace, windows) = (evidence.fold.trace, &evidence.fold.sums.windows);
     let processes = &trace.processes;
     let mut families: BTreeMap<(usize, &str), Family<'t>> = BTreeMap::new();
     for child in 0..processes.pid.len() {

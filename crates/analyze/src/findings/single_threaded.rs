@@ -48,13 +48,13 @@ const SAME_THREAD: f64 = 0.8;
 
 pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
-    let parallel: u64 = fold.levels.histogram_concurrency.iter().skip(2).sum();
+    let parallel: u64 = fold.sums.levels.histogram_concurrency.iter().skip(2).sum();
     let target = u64::from(target_concurrency(fold.trace, fold.query));
     if target < 2 || evidence.share(parallel) < PARALLEL_SHARE {
         return Vec::new();
     }
     let Some((from, to)) = longest_phase(evidence) else { return Vec::new() };
-    let length = fold.windows.overlap_ns(from, to);
+    let length = fold.sums.windows.overlap_ns(from, to);
     if evidence.share(length) < PHASE_SHARE {
         return Vec::new();
     }
@@ -97,9 +97,9 @@ fn others_share(fold: &Fold<'_>, thread: usize) -> f64 {
 
 /// The longest stretch of bins in which one thread had work.
 fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
-    let parts = evidence.fold.windows.parts();
+    let parts = evidence.fold.sums.windows.parts();
     let (from, to) = (parts.first()?.0, parts.last()?.1);
-    let (trace, windows) = (evidence.fold.trace, &evidence.fold.windows);
+    let (trace, windows) = (evidence.fold.trace, &evidence.fold.sums.windows);
     let columns = match evidence.fold.rows().share < 1.0 {
         true => Columns::of(trace, windows, (from, to), BINS),
         false => Columns::exact(trace, windows, (from, to), BINS),
@@ -142,7 +142,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
     let all: u64 = worked.values().map(|(ran, ready)| ran + ready).sum();
     let (thread, (ran, ready)) = worked.into_iter().max_by_key(|(_, (ran, ready))| ran + ready)?;
     // A thread that is ready does not run; on a busy machine it waits for its turns.
-    let ran_enough = ran as f64 >= RAN * phase.windows.length_ns() as f64;
+    let ran_enough = ran as f64 >= RAN * phase.sums.windows.length_ns() as f64;
     if !ran_enough || ((ran + ready) as f64) < SAME_THREAD * all as f64 {
         return None;
     }
@@ -166,7 +166,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
 
 /// Whether a program is being loaded there.
 fn is_start_up(fold: &Fold<'_>, stack: StackId) -> bool {
-    let stacks = &fold.stacks;
+    let stacks = &fold.sums.stacks;
     let mut names = stacks.whole_chain(stack).map(|place| stacks.function_name(stacks.function(place)));
     names.any(|name| LOADING.iter().any(|function| glob(function, name)))
 }

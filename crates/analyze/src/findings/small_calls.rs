@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::MessageDef;
 use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::query::Query;
 use dwell_store::Trace;
-use dwell_view::{Sentence, SentenceDef, Word};
+use dwell_view::{Sentence, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
@@ -33,7 +34,7 @@ pub struct Direction {
     /// The column of the report of threads that has the calls.
     column: &'static str,
     /// What is said of very many small ones.
-    sentence: &'static SentenceDef,
+    sentence: &'static MessageDef,
     /// The calls.
     calls: &'static [&'static str],
 }
@@ -113,8 +114,8 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
 /// Whether the stack's kernel part reads or writes a socket.
 fn is_of_socket(fold: &Fold<'_>, stack: StackId) -> bool {
     let is_of_socket = |at: StackId| {
-        let name = fold.stacks.function_name(fold.stacks.function(at));
+        let name = fold.sums.stacks.function_name(fold.sums.stacks.function(at));
         OF_SOCKETS.iter().any(|prefix| name.starts_with(prefix))
     };
-    fold.stacks.whole_chain(stack).take_while(|at| fold.stacks.is_kernel(*at)).any(is_of_socket)
+    fold.sums.stacks.whole_chain(stack).take_while(|at| fold.sums.stacks.is_kernel(*at)).any(is_of_socket)
 }

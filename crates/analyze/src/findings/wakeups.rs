@@ -72,7 +72,7 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     // Objects of one type that are waited on at one place are one thing to a reader: those of eight processes, or of many queues.
     let mut places: BTreeMap<(ObjectType, FunctionId), Vec<(ObjectId, &Waits)>> = BTreeMap::new();
     for (object, waits) in evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)) {
-        let stacks = &evidence.fold.stacks;
+        let stacks = &evidence.fold.sums.stacks;
         let place = (evidence.fold.object_type(object), stacks.function(stacks.own(waits.top_stack())));
         places.entry(place).or_default().push((object, waits));
     }
@@ -150,7 +150,8 @@ struct Herds {
 pub fn thundering_herd(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
     // A runtime's conditions and locks may be semaphores, as CPython's are.
-    let by_semaphore = |waits: &Waits| fold.stacks.whole_names(waits.top_stack()).any(|name| name.contains("sem_wait"));
+    let by_semaphore =
+        |waits: &Waits| fold.sums.stacks.whole_names(waits.top_stack()).any(|name| name.contains("sem_wait"));
     let enough = |waits: &Waits| {
         let many = waits.by_thread.len() >= HERD && waits.weights.wait_count >= (HERD * HERDS) as u64;
         many && !by_semaphore(waits)
@@ -188,7 +189,7 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
             is_next && same && woken.insert(other.thread())
         };
         let size = rest.iter().take_while(|wakeup| together(wakeup)).count().max(1);
-        let wakes_one = || evidence.fold.stacks.whole_names(key.waker_stack()).any(|name| name == WAKES_ONE);
+        let wakes_one = || evidence.fold.sums.stacks.whole_names(key.waker_stack()).any(|name| name == WAKES_ONE);
         if size >= HERD && !wakes_one() {
             count_herd(evidence, &rest[..size], &mut herds);
         }

@@ -1,6 +1,7 @@
 //! Connections that waited to be accepted, in words: how many, what the threads that should accept them did, and what to do.
 
-use dwell_view::{Sentence, SentenceDef, Word};
+use dwell_model::MessageDef;
+use dwell_view::{Sentence, Word};
 
 use crate::sentences::{def, say};
 use crate::study::explain::{AcceptorState, Acceptors, Explanation, RootCause, WaitingConnections};
@@ -19,7 +20,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause, queue: &Waitin
         ("longest", Word::Ns(queue.longest_ns.unwrap_or(0))),
         ("wall", Word::Ns(queue.wall_ns)),
     ];
-    let def: &'static SentenceDef = match did {
+    let def: &'static MessageDef = match did {
         AcceptorState::Ran => &def::CAUSE_ACCEPT_RAN,
         AcceptorState::Mixed => &def::CAUSE_ACCEPT_QUEUE,
         AcceptorState::WaitedInLoop | AcceptorState::WaitedForRequests | AcceptorState::WaitedForOthers => {

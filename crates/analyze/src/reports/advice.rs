@@ -63,7 +63,7 @@ pub fn advice(
             MeanwhileKind::Polled(_) => pace_words::polled(explanation, root),
             _ => say!(ADVICE_POLLED),
         },
-        (CauseKind::Slept, None) if sleeps_for_lock(&fold.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
+        (CauseKind::Slept, None) if sleeps_for_lock(&fold.sums.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| slept(fold, explanation, root))
         }
@@ -142,7 +142,8 @@ fn by_names(
     if is_of_libuv_pool(fold, root) && !ran_words::all_cpus_are_busy(fold) {
         return Some(say!(ADVICE_LIBUV_POOL));
     }
-    let on_purpose = || library_wait(&fold.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
+    let on_purpose =
+        || library_wait(&fold.sums.stacks, root).filter(|_| is_pause(root.cause.kind)).map(on_purpose_advice);
     outside_words::blocks_loop(fold, explanation, root).or_else(on_purpose)
 }
 

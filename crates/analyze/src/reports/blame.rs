@@ -248,12 +248,12 @@ fn places(
 }
 
 fn waiter(fold: &Fold<'_>, site: &Site) -> BlamePlace {
-    let stack = fold.stacks.shown(site.key.stack);
-    (fold.stacks.place(stack).unwrap_or_else(|| "[unknown]".into()), stack)
+    let stack = fold.sums.stacks.shown(site.key.stack);
+    (fold.sums.stacks.place(stack).unwrap_or_else(|| "[unknown]".into()), stack)
 }
 
 fn waker(fold: &Fold<'_>, site: &Site) -> BlamePlace {
-    let stack = fold.stacks.shown(site.key.waker_stack);
+    let stack = fold.sums.stacks.shown(site.key.waker_stack);
     let who = match WakerKind::from_code(site.key.waker_kind) {
         WakerKind::Thread => thread_label(fold, site.key.waker),
         kind => format!("[{}]", kind.id()),
@@ -263,5 +263,5 @@ fn waker(fold: &Fold<'_>, site: &Site) -> BlamePlace {
 
 /// The program's own function on `stack`.
 fn function(fold: &Fold<'_>, stack: StackId) -> String {
-    fold.stacks.function_name(fold.stacks.function(fold.stacks.own(stack))).to_owned()
+    fold.sums.stacks.function_name(fold.sums.stacks.function(fold.sums.stacks.own(stack))).to_owned()
 }

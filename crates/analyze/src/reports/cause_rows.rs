@@ -184,11 +184,11 @@ impl CauseRow<'_> {
                 let waits_ns = if root.is_of_the_end() { 0 } else { root.wait_ns };
                 let ran = root.cause.kind == CauseKind::Ran;
                 let ns = waits_ns.max(root.path_ns).max(root.served_ns);
-                let connects = ran && is_connecting(&fold.stacks, root.stack);
+                let connects = ran && is_connecting(&fold.sums.stacks, root.stack);
                 CauseWeight { ns, ran_at: ran.then(|| root.at.clone()), connects }
             }
             CauseRow::Queue(queue) => {
-                let connects = queue.is_own() && is_connecting(&fold.stacks, queue.cause.stack);
+                let connects = queue.is_own() && is_connecting(&fold.sums.stacks, queue.cause.stack);
                 CauseWeight { ns: queue.ns, ran_at: None, connects }
             }
         }

@@ -229,7 +229,7 @@ fn called_by(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
     let whole_ns = root.wait_ns.max(root.path_ns).max(root.served_ns) as f64;
     let is_much = |(caller, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns && has_name(caller);
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
-    let path = || wait_place(fold.trace, &fold.stacks, root.stack).path;
+    let path = || wait_place(fold.trace, &fold.sums.stacks, root.stack).path;
     let callers = match callers.as_slice() {
         [caller] if root.cause.kind != CauseKind::Ran => callers_from(path(), caller).join(" <- "),
         [] => String::new(),
@@ -345,6 +345,6 @@ pub fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
 
 /// The function that its sleep is named after, where that is a library's between the program's place and the sleep itself.
 fn slept_within(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
-    let function = sleep_within(&fold.stacks, &explanation.names, root)?;
+    let function = sleep_within(&fold.sums.stacks, &explanation.names, root)?;
     Some(say!(CAUSE_SLEPT_WITHIN, function = function))
 }

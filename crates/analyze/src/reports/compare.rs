@@ -121,7 +121,7 @@ fn number(metric: &MetricDef, weights: &Weights) -> f64 {
 }
 
 fn lengths(first: &Fold<'_>, second: &Fold<'_>) -> Prose {
-    let elapsed = |fold: &Fold<'_>| Word::Ns(fold.windows.length_ns());
+    let elapsed = |fold: &Fold<'_>| Word::Ns(fold.sums.windows.length_ns());
     say!(COMPARED, first = elapsed(first), second = elapsed(second)).into()
 }
 
@@ -198,7 +198,7 @@ impl Gate {
         let (level, sums) = self.weights(first, second);
         let measure = |fold: &Fold<'_>, weights: &Weights| match self.metric {
             Some(metric) => number(metric, weights),
-            None => fold.windows.length_ns() as f64,
+            None => fold.sums.windows.length_ns() as f64,
         };
         let (a, b) = (measure(first, &sums[0]), measure(second, &sums[1]));
         let limit = match self.limit {

@@ -39,7 +39,7 @@ pub fn lock_not_held(
     let names = &explanation.names;
     let lock = lock_of_most(names, root, chains).filter(|_| root.cause.kind == CauseKind::Ran)?;
     let is_lock = names.contention(lock.label, lock.place) == Contention::Lock;
-    (is_lock && runs_outside_critical_section((fold.trace, &fold.stacks, names), root, lock.label))
+    (is_lock && runs_outside_critical_section((fold.trace, &fold.sums.stacks, names), root, lock.label))
         .then_some(lock.label)
 }
 

@@ -70,7 +70,7 @@ pub fn counters(fold: &Fold<'_>) -> View {
     let values = &said.counter_values;
     for (row, time) in values.time_ns.iter().enumerate() {
         let Some(of) = values.counter[row].get().and_then(|counter| of.get_mut(counter)) else { continue };
-        if fold.windows.contains(*time) && filter.takes_thread_at(values.thread[row], *time) {
+        if fold.sums.windows.contains(*time) && filter.takes_thread_at(values.thread[row], *time) {
             of.add(values.value[row]);
         } else if of.count == 0 {
             of.before = values.value[row];
@@ -79,7 +79,7 @@ pub fn counters(fold: &Fold<'_>) -> View {
     let mut ids: Vec<usize> = (0..of.len()).filter(|id| of[*id].count > 0).collect();
     ids.sort_by_key(|id| std::cmp::Reverse(of[*id].count));
     let cut = fold.query.limit_rows(&mut ids);
-    let seconds = fold.windows.length_ns() as f64 / 1e9;
+    let seconds = fold.sums.windows.length_ns() as f64 / 1e9;
     let row = |id: usize| {
         let (values, kind) = (&of[id], CounterKind::from_code(said.counters.kind[id]));
         let (lowest, highest) = values.bounds.unwrap_or_default();

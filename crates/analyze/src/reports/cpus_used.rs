@@ -54,8 +54,8 @@ pub fn are_bound(trace: &Trace, used: u32) -> bool {
 pub fn cpus_of_others(fold: &Fold<'_>) -> f64 {
     let seen_ns = fold.trace.manifest.taken.rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
     let seen = seen_ns as f64 / fold.trace.elapsed_ns().max(1) as f64;
-    let machine = machine_use(fold, &fold.windows);
-    machine.map_or(seen, |machine| seen.max(machine.others_ns as f64 / fold.windows.length_ns().max(1) as f64))
+    let machine = machine_use(fold, &fold.sums.windows);
+    machine.map_or(seen, |machine| seen.max(machine.others_ns as f64 / fold.sums.windows.length_ns().max(1) as f64))
 }
 
 /// Whether a thread was on another CPU than these after the first half of its life: it may run there, though the kernel hardly puts it there.

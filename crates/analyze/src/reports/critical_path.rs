@@ -73,7 +73,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let new = || Summed { fold, sums: WordMap::default(), segments: 0, threads: vec![false; threads] };
     let mut path = new();
     path_of(fold.trace, &index, (from, to), new).into_iter().for_each(|part| path.add(part));
-    let paused = (to - from).saturating_sub(fold.windows.length_ns());
+    let paused = (to - from).saturating_sub(fold.sums.windows.length_ns());
     if paused > 0 {
         path.sums.insert(Kind::Paused, PathSums { path_ns: paused, ..PathSums::default() });
     }
@@ -125,11 +125,11 @@ impl Follower for Summed<'_, '_> {
         let (fold, piece) = (self.fold, segment.piece);
         let kind = match (segment.thread, piece.activity) {
             (None, _) => Kind::Outside,
-            (_, Activity::Running) => Kind::Running(fold.stacks.function(fold.stacks.shown(piece.stack))),
+            (_, Activity::Running) => Kind::Running(fold.sums.stacks.function(fold.sums.stacks.shown(piece.stack))),
             (_, Activity::Runnable) => Kind::RunQueue,
             (_, Activity::Waiting) => Kind::Waiting(object_of(fold, piece.row)),
         };
-        let ns = fold.windows.overlap_ns(piece.from, piece.to);
+        let ns = fold.sums.windows.overlap_ns(piece.from, piece.to);
         let sum = self.sums.entry(kind).or_default();
         sum.path_ns += ns;
         sum.segments += 1;
@@ -146,7 +146,7 @@ impl Follower for Summed<'_, '_> {
         // A join waits for the work itself: there is nothing to free.
         let is_work = matches!(self.fold.object_type(detour.object), ObjectType::ThreadJoin | ObjectType::ChildProcess);
         if !detour.nested && !is_work {
-            let ns = self.fold.windows.overlap_ns(detour.from, detour.to);
+            let ns = self.fold.sums.windows.overlap_ns(detour.from, detour.to);
             self.sums.entry(Kind::Waiting(detour.object)).or_default().gain_ns += ns;
         }
     }
@@ -158,7 +158,7 @@ fn object_of(fold: &Fold<'_>, row: Option<usize>) -> ObjectId {
 
 fn row(fold: &Fold<'_>, kind: Kind, sums: &PathSums, length: u64) -> Row {
     let (name, kind_of_object) = match kind {
-        Kind::Running(function) => (fold.stacks.function_name(function).to_owned(), None),
+        Kind::Running(function) => (fold.sums.stacks.function_name(function).to_owned(), None),
         Kind::Waiting(object) => (fold.object_name(object).to_owned(), Some(fold.object_type(object))),
         Kind::RunQueue => ("[run queue]".into(), None),
         Kind::Outside => ("[no thread of the program]".into(), None),

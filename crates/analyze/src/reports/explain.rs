@@ -110,7 +110,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
 fn queue_row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, row: &QueueRow<'_>) -> Row {
     let (cause, ns) = (&row.cause, row.ns);
     let queue = &explanation.run_queue;
-    let place = cause.stack.is_some().then(|| wait_place(fold.trace, &fold.stacks, cause.stack).at);
+    let place = cause.stack.is_some().then(|| wait_place(fold.trace, &fold.sums.stacks, cause.stack).at);
     let subject = cause.subject.as_str();
     let (wait, wall) = (Word::Ns(ns), Word::beside(ns, queue.wall_ns));
     let sentence = match cause.reason {

@@ -100,7 +100,7 @@ pub fn fibers(fold: &Fold<'_>) -> View {
         let values = vec![
             Value::Text(kind_name(kind).into()),
             Value::Text(name.into()),
-            fold.stacks.place(created).map_or(Value::None, Value::Text),
+            fold.sums.stacks.place(created).map_or(Value::None, Value::Text),
             Value::Count(count),
             Value::Ns(weights.cpu_ns()),
             Value::Ns(total(&weights.runnable)),
@@ -141,7 +141,7 @@ pub fn fiber_waits(fold: &Fold<'_>) -> View {
             Value::Ns(total(&node.weights.idle)),
             exact,
             error,
-            held.get(&object).and_then(|stack| fold.stacks.place(*stack)).map_or(Value::None, Value::Text),
+            held.get(&object).and_then(|stack| fold.sums.stacks.place(*stack)).map_or(Value::None, Value::Text),
             stack_value(fold, groups.top_stack(index, |site| site.key.stack)),
             stack_value(fold, groups.top_stack(index, |site| site.key.waker_stack)),
         ];

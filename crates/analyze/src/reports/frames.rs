@@ -78,14 +78,14 @@ fn row(fold: &Fold<'_>, task: TaskTypeId, lengths: &Lengths) -> Row {
     let tasks = &fold.trace.annotations.tasks;
     let filter = TaskFilter::new(fold.trace, fold.query);
     let of = |row: &usize| {
-        tasks.task_type[*row] == task && fold.windows.contains(tasks.start_ns[*row]) && filter.takes(*row)
+        tasks.task_type[*row] == task && fold.sums.windows.contains(tasks.start_ns[*row]) && filter.takes(*row)
     };
     let rows = (0..tasks.start_ns.len()).filter(of);
     let rates: Vec<f64> = rows.map(|row| rate(tasks.end_ns[row].saturating_sub(tasks.start_ns[row]))).collect();
     let limits = fold.query.frame_rates;
     let count = |class: usize| Value::Count(rates.iter().filter(|rate| limits.class(**rate) == class).count() as u64);
     let domain = task.get().and_then(|row| fold.trace.annotations.task_types.domain.get(row)).cloned();
-    let seconds = fold.windows.length_ns() as f64 / 1e9;
+    let seconds = fold.sums.windows.length_ns() as f64 / 1e9;
     let mut values = vec![
         Value::Text(domain.unwrap_or_default()),
         Value::Count(lengths.count),

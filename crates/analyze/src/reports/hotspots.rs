@@ -50,8 +50,8 @@ pub fn hotspots(fold: &Fold<'_>) -> View {
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
     let mut view = table.view(more, |index, node| {
         let top = groups.top_stack(index, |site| site.key.stack);
-        let frame = fold.stacks.frame(fold.stacks.shown(top));
-        let source = frame.and_then(|frame| fold.stacks.source_line(frame));
+        let frame = fold.sums.stacks.frame(fold.sums.stacks.shown(top));
+        let source = frame.and_then(|frame| fold.sums.stacks.source_line(frame));
         let module = frame.and_then(|frame| fold.trace.frames.module[frame].get());
         let module = module.and_then(|row| fold.trace.modules.path.get(row));
         let own_ns = node.weights.cpu_ns();
@@ -74,7 +74,7 @@ pub fn hotspots(fold: &Fold<'_>) -> View {
 fn cpu_totals(fold: &Fold<'_>) -> HashMap<FunctionId, u64> {
     let mut of_stack: HashMap<StackId, u64> = HashMap::new();
     for (_, site) in fold.selected_sites() {
-        let ns = site.weights(fold.class_mask).cpu_ns();
+        let ns = site.weights(fold.sums.class_mask).cpu_ns();
         if ns > 0 {
             *of_stack.entry(site.key.stack).or_default() += ns;
         }
@@ -111,7 +111,7 @@ mod tests {
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
         let totals = cpu_totals(&fold);
-        let of_main = totals.iter().find(|(id, _)| fold.stacks.function_name(**id) == "main").map(|(_, ns)| *ns);
+        let of_main = totals.iter().find(|(id, _)| fold.sums.stacks.function_name(**id) == "main").map(|(_, ns)| *ns);
         assert_eq!(of_main, Some(10 * CELL));
         let by_thread = Query { group_by: vec![Level::Thread], ..Query::default() };
         assert!(!table(&by_thread).1, "threads call nothing");

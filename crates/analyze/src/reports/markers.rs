@@ -38,7 +38,7 @@ pub fn markers(fold: &Fold<'_>) -> View {
     let filter = TaskFilter::new(fold.trace, fold.query);
     let mut found: BTreeMap<(TaskTypeId, u8), (u64, u64, u64)> = BTreeMap::new();
     for (row, time) in said.time_ns.iter().enumerate() {
-        if fold.windows.contains(*time) && filter.takes_thread_at(said.thread[row], *time) {
+        if fold.sums.windows.contains(*time) && filter.takes_thread_at(said.thread[row], *time) {
             let of = found.entry((said.task_type[row], said.scope[row])).or_insert((0, *time, *time));
             (of.0, of.2) = (of.0 + 1, *time);
         }

@@ -117,7 +117,7 @@ fn servers<'t>(fold: &Fold<'t>) -> Vec<Server<'t>> {
             each_ns: it.each_ns,
         };
         match servers.iter_mut().find(|known| (known.name, known.endpoint) == (name, it.endpoint)) {
-            Some(known) => known.add(&of_process, fold.windows.length_ns()),
+            Some(known) => known.add(&of_process, fold.sums.windows.length_ns()),
             None => servers.push(of_process),
         }
     }
@@ -137,7 +137,7 @@ impl Server<'_> {
 
 /// What the summary says of the servers in which most requests wait.
 pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Sentence> {
-    let seconds = fold.windows.length_ns() as f64 / 1e9;
+    let seconds = fold.sums.windows.length_ns() as f64 / 1e9;
     let servers = servers(fold).into_iter().filter(|it| it.requests >= ENOUGH_REQUESTS);
     let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=LONG_POLL_NS).contains(ns))?, it)));
     let is_told = move |(each_ns, it): &(u64, Server<'_>)| {
@@ -191,7 +191,7 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
         }
         let looks = all.entry((table.process[row], !table.is_incoming[row], &table.endpoint[row])).or_default();
         looks.open.0.push((table.time_ns[row], table.open[row]));
-        if fold.windows.contains(table.time_ns[row]) {
+        if fold.sums.windows.contains(table.time_ns[row]) {
             looks.connections = looks.connections.max(table.connections[row]);
             looks.requests += u64::from(table.requests[row]);
             looks.answers += u64::from(table.answers[row]);
@@ -203,8 +203,8 @@ fn requests<'t>(fold: &Fold<'t>) -> Vec<Requests<'t>> {
             looks.open = StepFunction::sum([&looks.open, &queue.held].into_iter());
         }
     }
-    let spans = fold.windows.parts();
-    let whole_ns = fold.windows.length_ns() as f64;
+    let spans = fold.sums.windows.parts();
+    let whole_ns = fold.sums.windows.length_ns() as f64;
     let requests = all.into_iter().map(|((process, is_outgoing, endpoint), looks)| {
         let open = looks.open.mean(spans);
         // Either may come in several segments, and what nobody answers does not count.
@@ -228,11 +228,11 @@ fn accept_rows(fold: &Fold<'_>) -> Vec<Row> {
     let is_let_through =
         |processes: &BTreeSet<ProcessId>| filtered.as_ref().is_none_or(|of| !of.is_disjoint(processes));
     let queues = accept_queues(fold.trace).into_iter().filter(|(_, queue)| is_let_through(&queue.processes));
-    let spans = fold.windows.parts();
+    let spans = fold.sums.windows.parts();
     let mut rows: Vec<(f64, Row)> = queues
         .map(|((process, endpoint), queue)| {
             let waiting = queue.waiting.mean(spans);
-            let ages = queue.oldest.iter().filter(|(time, _)| fold.windows.contains(*time)).map(|(_, ns)| *ns);
+            let ages = queue.oldest.iter().filter(|(time, _)| fold.sums.windows.contains(*time)).map(|(_, ns)| *ns);
             let values = vec![
                 Value::Text(process_name(fold, process).to_owned()),
                 Value::Text("accept".into()),

@@ -165,7 +165,7 @@ fn described(fold: &Fold<'_>, piece: &DelayPiece) -> (String, StackId) {
             }
             if key.waker().is_some() {
                 what.push_str(&format!(", ended by {}", thread_label(fold, key.waker())));
-                let place = fold.stacks.place(key.waker_stack());
+                let place = fold.sums.stacks.place(key.waker_stack());
                 what.extend(place.map(|place| format!(" in {place}")));
             } else if Outcome::from_code(key.outcome()) == Outcome::TimedOut {
                 what.push_str(", timed out");
@@ -185,5 +185,5 @@ fn sampled(fold: &Fold<'_>, interval: &MeasuredInterval, line: &Line) -> (String
         return (String::new(), StackId::NONE);
     }
     let stack = events.key(events.samples.key(first)).stack();
-    (fold.stacks.place(stack).unwrap_or_default(), stack)
+    (fold.sums.stacks.place(stack).unwrap_or_default(), stack)
 }

@@ -20,7 +20,7 @@ const SENT_AGAIN_NS: u64 = 950_000_000;
 pub fn blocks_loop(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let blocks = matches!(root.cause.kind, CauseKind::Slept | CauseKind::Outside | CauseKind::Network)
         && !explanation.names.is_of_event_loop(root.cause.label);
-    (blocks && fold.stacks.whole_names(root.stack).any(runs_handlers)).then(|| say!(ADVICE_BLOCKS_LOOP))
+    (blocks && fold.sums.stacks.whole_names(root.stack).any(runs_handlers)).then(|| say!(ADVICE_BLOCKS_LOOP))
 }
 
 /// What to do where many more requests wait for a process than it asks for meanwhile.

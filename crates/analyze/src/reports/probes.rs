@@ -130,7 +130,7 @@ impl<'t> ValueSums<'t> {
 fn sums<'t>(fold: &'t Fold<'_>) -> BTreeMap<TaskTypeId, ProbeSums<'t>> {
     let (markers, values) = (&fold.trace.annotations.markers, &fold.trace.annotations.marker_values);
     let filter = TaskFilter::new(fold.trace, fold.query);
-    let takes = |thread: ThreadId, time: u64| fold.windows.contains(time) && filter.takes_thread_at(thread, time);
+    let takes = |thread: ThreadId, time: u64| fold.sums.windows.contains(time) && filter.takes_thread_at(thread, time);
     let mut sums: BTreeMap<TaskTypeId, ProbeSums<'t>> = BTreeMap::new();
     for (row, &time) in markers.time_ns.iter().enumerate() {
         let (task_type, thread) = (markers.task_type[row], markers.thread[row]);

@@ -150,10 +150,10 @@ pub fn queue_causes(fold: &Fold<'_>, run_queue: &RunQueue, largest_role_ns: u64)
 
 /// Other programs had the CPUs.
 fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
-    let (all_ns, rivals) = (fold.levels.denied_ns, &fold.trace.manifest.taken.rivals);
-    let wanted_ns = all_ns.saturating_add(thread_time(&fold.levels.histogram_cpu, u64::MAX));
+    let (all_ns, rivals) = (fold.sums.levels.denied_ns, &fold.trace.manifest.taken.rivals);
+    let wanted_ns = all_ns.saturating_add(thread_time(&fold.sums.levels.histogram_cpu, u64::MAX));
     // What others took is known for the whole recording only.
-    let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
+    let part = fold.sums.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
     let (by_dwell, by_others): (Vec<&Rival>, Vec<&Rival>) = rivals.iter().partition(|rival| rival.name == OWN_PROGRAM);
     let taken_ns =
         |rivals: &[&Rival]| (rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64;
@@ -169,7 +169,8 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
         && is_hardly_own(run_queue)
         && denied_ns as f64 >= MOSTLY_DENIED * wanted_ns as f64;
     // What the machine's account says of all, whether anybody was seen.
-    let by_account = machine_use(fold, &fold.windows).is_some()
+    let machine = machine_use(fold, &fold.sums.windows);
+    let by_account = machine.is_some()
         && run_queue.others_ns.saturating_sub(taken_ns(&by_dwell)) as f64 >= EXPLAINED * denied_ns as f64;
     let is_explained = by_account
         || !by_others.is_empty()
@@ -181,7 +182,9 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
     let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
-    let text = say!(CPUS_TAKEN, share = Word::part(wanted_ns.saturating_sub(all_ns), wanted_ns), names = names);
+    let share = Word::part(wanted_ns.saturating_sub(all_ns), wanted_ns);
+    let others = Word::Ns(machine.map_or(0, |machine| machine.others_ns));
+    let text = say!(CPUS_TAKEN, share = share, others = others, names = names);
     Some(QueueCause {
         reason: priority.map_or(QueueReason::OtherPrograms, QueueReason::LowPriority),
         subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
@@ -215,7 +218,7 @@ pub fn is_hardly_own(run_queue: &RunQueue) -> bool {
 /// The program's control group may use no more.
 fn cpu_quota(fold: &Fold<'_>) -> Option<QueueCause> {
     let quota = fold.trace.manifest.taken.quotas.iter().max_by_key(|quota| quota.throttled_ns)?;
-    let denied_ns = fold.levels.denied_ns;
+    let denied_ns = fold.sums.levels.denied_ns;
     let often = quota.throttled_periods as f64 >= THROTTLED_PERIODS * quota.periods as f64;
     if quota.throttled_periods == 0 || !often || elapsed_share(fold, denied_ns) < DENIED_ELAPSED {
         return None;
@@ -251,8 +254,8 @@ fn quota_by_period(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> 
 fn needed(fold: &Fold<'_>, quota: &QuotaUse) -> Option<Sentence> {
     let has = quota.runtime_us as f64 / quota.period_us.max(1) as f64;
     let online = u64::from(fold.trace.manifest.cpus.online.max(1));
-    let wanted_ns = thread_time(&fold.levels.histogram_concurrency, online);
-    let wanted = wanted_ns as f64 / fold.windows.length_ns().max(1) as f64;
+    let wanted_ns = thread_time(&fold.sums.levels.histogram_concurrency, online);
+    let wanted = wanted_ns as f64 / fold.sums.windows.length_ns().max(1) as f64;
     (wanted > has).then(|| say!(CPU_QUOTA_NEEDED, cpus = Word::Real(wanted, 1), has = Word::Real(has, 2)))
 }
 
@@ -266,7 +269,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
     let queued_ns: u64 = fold.selected_if(counts).map(|(.., weights)| total(&weights.runnable)).sum();
     let preempted = |site: &Site| site.key.reason == Some(Reason::Preempted);
     let preempted_ns: u64 = fold.selected_if(preempted).map(|(.., weights)| total(&weights.runnable)).sum();
-    let levels = &fold.levels;
+    let levels = &fold.sums.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
     let others = cpus_of_others(fold) / f64::from(cpus);
@@ -296,7 +299,7 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
         *running.entry(site.key.stack).or_default() += weights.cpu_ns();
     }
     let mut collectors = CollectorFunctions::default();
-    let collects = |(stack, _): &(&StackId, &u64)| collectors.are_at(&fold.stacks, **stack);
+    let collects = |(stack, _): &(&StackId, &u64)| collectors.are_at(&fold.sums.stacks, **stack);
     let collected_ns: u64 = running.iter().filter(collects).map(|(_, ns)| *ns).sum();
     if collected_ns as f64 >= COLLECTED_SHARE * cpu_ns as f64 {
         let share = say!(COLLECTOR_SHARE, ran = Word::Ns(collected_ns), share = Word::part(collected_ns, cpu_ns));
@@ -329,8 +332,8 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
 
 /// Whether more threads of the program are ready than there are CPUs, for much of the time that they run, and by far.
 pub fn are_too_many(fold: &Fold<'_>) -> bool {
-    let is_much = fold.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64;
-    is_much && is_crowd(&fold.levels.histogram_concurrency, fold.trace.manifest.cpus.usable.max(1))
+    let is_much = fold.sums.levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * fold.shown().cpu_ns() as f64;
+    is_much && is_crowd(&fold.sums.levels.histogram_concurrency, fold.trace.manifest.cpus.usable.max(1))
 }
 
 /// Whether one role has more threads at work than there are CPUs, on average while any is, or all together far more. A pipeline needs a thread for
@@ -376,7 +379,7 @@ fn busiest(fold: &Fold<'_>, running: BTreeMap<StackId, u64>) -> StackId {
     running.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let mut places: BTreeMap<String, (u64, StackId)> = BTreeMap::new();
     for (stack, ns) in running.into_iter().take(PLACED) {
-        let place = wait_place(fold.trace, &fold.stacks, stack).at;
+        let place = wait_place(fold.trace, &fold.sums.stacks, stack).at;
         places.entry(place).or_insert((0, stack)).0 += ns;
     }
     places.into_values().max_by_key(|(ns, _)| *ns).map_or(StackId::NONE, |(_, stack)| stack)
@@ -395,7 +398,7 @@ fn thread_time(histogram: &[u64], most: u64) -> u64 {
 
 /// A part of the time looked at.
 fn elapsed_share(fold: &Fold<'_>, ns: u64) -> f64 {
-    ns as f64 / fold.windows.length_ns().max(1) as f64
+    ns as f64 / fold.sums.windows.length_ns().max(1) as f64
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const NO_NAME: &str = "(anonymous)";
 
 /// Whether a script's function loads modules there: a loader is among what it calls. Node loads the first script by the same function.
 fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
-    let names: Vec<&str> = fold.stacks.whole_names(root.stack).collect();
+    let names: Vec<&str> = fold.sums.stacks.whole_names(root.stack).collect();
     let own = function_at(&root.at);
     let called = names.iter().rposition(|name| *name == own).map_or(&names[..], |at| &names[..at]);
     let loaders = called.iter().filter(|function| LOADERS.contains(function)).count();
@@ -68,5 +68,5 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
 /// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.
 pub fn all_cpus_are_busy(fold: &Fold<'_>) -> bool {
     let cpus = f64::from(fold.trace.manifest.cpus.usable.max(1));
-    ConcurrencyStats::average(&fold.levels.histogram_concurrency) >= ALL_CPUS * cpus
+    ConcurrencyStats::average(&fold.sums.levels.histogram_concurrency) >= ALL_CPUS * cpus
 }

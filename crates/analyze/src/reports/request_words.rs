@@ -1,7 +1,8 @@
 //! Loops of events that requests wait for, in words: how many wait, whom the loop asks meanwhile, and what to do.
 
+use dwell_model::MessageDef;
 use dwell_query::engine::fold::Fold;
-use dwell_view::{Sentence, SentenceDef, Word};
+use dwell_view::{Sentence, Word};
 
 use crate::sentences::{def, say};
 use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, RootCause};
@@ -26,7 +27,7 @@ pub fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
 }
 
 /// The sentence about whom the loop asks, and its values.
-fn of_endpoint(asks: &AskedEndpoint) -> (&'static SentenceDef, Vec<(&'static str, Word)>) {
+fn of_endpoint(asks: &AskedEndpoint) -> (&'static MessageDef, Vec<(&'static str, Word)>) {
     let others = ("others", asks.others.into());
     if asks.connections == 1 {
         (&def::CAUSE_REQUESTS_OVER_ONE, Vec::new())

@@ -114,7 +114,7 @@ fn shown(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> (Vec<usize>, usize) {
     let sockets = &waits.tables.sockets;
     let was_open = |socket: usize| {
         let (from, to) = (sockets.opened_ns[socket], sockets.closed_ns[socket].saturating_add(1));
-        !fold.query.is_cut() || fold.windows.inside(from, to).next().is_some()
+        !fold.query.is_cut() || fold.sums.windows.inside(from, to).next().is_some()
     };
     let passes =
         |socket: &usize| !waits.of_socket[*socket].is_empty() || (!fold.query.is_filtered() && was_open(*socket));

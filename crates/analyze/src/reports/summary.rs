@@ -130,7 +130,7 @@ fn times(fold: &Fold<'_>, account_idle_ns: Option<u64>) -> Vec<Field> {
     let weights = fold.shown();
     let idle_ns = account_idle_ns.map_or(total(&weights.idle), |ns| ns.min(weights.wait_ns()));
     let elapsed = Windows::elapsed_ns(fold.trace, fold.query);
-    let paused = elapsed.saturating_sub(fold.windows.length_ns());
+    let paused = elapsed.saturating_sub(fold.sums.windows.length_ns());
     vec![
         Field("elapsed_ns", Value::Ns(elapsed)),
         Field("paused_ns", Value::Ns(paused)),
@@ -148,20 +148,21 @@ fn times(fold: &Fold<'_>, account_idle_ns: Option<u64>) -> Vec<Field> {
 }
 
 fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
-    let (levels, weights) = (&fold.levels, fold.shown());
+    let (levels, weights) = (&fold.sums.levels, fold.shown());
     let cpus = fold.trace.manifest.cpus.usable.max(1);
-    let capacity = fold.windows.length_ns() as f64 * f64::from(cpus);
+    let capacity = fold.sums.windows.length_ns() as f64 * f64::from(cpus);
     let utilization = if capacity > 0.0 { total(&weights.effective) as f64 / capacity } else { 0.0 };
     let target = target_concurrency(fold.trace, fold.query);
     let average = |histogram: &[u64]| Value::Real(ConcurrencyStats::average(histogram));
     let processes: std::collections::BTreeSet<_> = fold
+        .sums
         .sites
         .iter()
         .filter(|site| site.selected)
         .filter_map(|site| super::threads::process_of(fold, site.key.thread))
         .collect();
     let threads: std::collections::BTreeSet<_> =
-        fold.sites.iter().filter(|site| site.selected).map(|site| site.key.thread).collect();
+        fold.sums.sites.iter().filter(|site| site.selected).map(|site| site.key.thread).collect();
     // Unfiltered, a thread counts even when it left no trace inside the range.
     let all = fold.query.is_of_all();
     let threads = if all { fold.trace.threads.tid.len() } else { threads.len() };
@@ -190,7 +191,7 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 /// The tables of the record, and the time without work in their account, where that is of threads and of all of them.
 fn parts(fold: &Fold<'_>) -> Result<(Vec<Field>, Option<u64>), QueryError> {
-    let levels = &fold.levels;
+    let levels = &fold.sums.levels;
     let (objects, explained) = of_causes(fold, |fold| {
         let explained = explain::in_summary(fold);
         Ok((top_objects(fold, &explained), explained))
@@ -259,7 +260,7 @@ fn weight(fold: &Fold<'_>, def: &FindingDef, finding: &Finding) -> FindingWeight
 
 /// What the whole machine did meanwhile, when that was recorded.
 fn machine(fold: &Fold<'_>) -> Option<Field> {
-    let view = super::system::system(fold.trace, &fold.windows)?;
+    let view = super::system::system(fold.trace, &fold.sums.windows)?;
     Some(Field("system", nested(view)))
 }
 

@@ -131,7 +131,7 @@ pub fn lengths(fold: &Fold<'_>) -> BTreeMap<TaskTypeId, Lengths> {
     let filter = TaskFilter::new(fold.trace, fold.query);
     let mut lengths: BTreeMap<TaskTypeId, Lengths> = BTreeMap::new();
     for (row, start) in tasks.start_ns.iter().enumerate() {
-        if fold.windows.contains(*start) && filter.takes(row) {
+        if fold.sums.windows.contains(*start) && filter.takes(row) {
             lengths.entry(tasks.task_type[row]).or_default().add(tasks.end_ns[row].saturating_sub(*start));
         }
     }
@@ -234,7 +234,7 @@ pub fn longest(fold: &Fold<'_>) -> View {
     let tasks = &fold.trace.annotations.tasks;
     let filter = TaskFilter::new(fold.trace, fold.query);
     let is_task = |row: &usize| !matches!(kind(fold, tasks.task_type[*row]), TaskKind::Marker);
-    let wanted = |row: &usize| fold.windows.contains(tasks.start_ns[*row]) && filter.takes(*row) && is_task(row);
+    let wanted = |row: &usize| fold.sums.windows.contains(tasks.start_ns[*row]) && filter.takes(*row) && is_task(row);
     let mut rows: Vec<usize> = (0..tasks.start_ns.len()).filter(wanted).collect();
     let length = |row: usize| tasks.end_ns[row].saturating_sub(tasks.start_ns[row]);
     rows.sort_by_key(|row| (std::cmp::Reverse(length(*row)), *row));

@@ -109,7 +109,7 @@ fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
         Value::Count(u64::from(threads.tid[thread])),
         process.map_or(Value::None, |row| Value::Count(u64::from(processes.pid[row]))),
         process.map_or(Value::None, |row| Value::Text(processes.name[row].clone())),
-        Value::Ns(fold.windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread])),
+        Value::Ns(fold.sums.windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread])),
         Value::Ns(weights.cpu_ns()),
         Value::Ns(total(&weights.runnable)),
         Value::Ns(waiting),

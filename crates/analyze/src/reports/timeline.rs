@@ -97,7 +97,7 @@ impl Bins {
 
 /// One row per bin; each thread's part is in the details.
 pub fn timeline(fold: &Fold<'_>) -> View {
-    let bins = Bins::new(&fold.windows, fold.query.bins);
+    let bins = Bins::new(&fold.sums.windows, fold.query.bins);
     let shown = shown_threads(fold);
     let mut times: Vec<std::collections::BTreeMap<usize, Times>> = vec![Default::default(); bins.count];
     let mut all: Vec<Times> = vec![[0; 3]; bins.count];
@@ -107,7 +107,7 @@ pub fn timeline(fold: &Fold<'_>) -> View {
             Activity::Runnable => 1,
             Activity::Waiting => 2,
         };
-        for (from, to) in fold.windows.clip(interval.from, interval.to) {
+        for (from, to) in fold.sums.windows.clip(interval.from, interval.to) {
             bins.split(from, to, |bin, ns| {
                 all[bin][activity] += ns;
                 if shown[interval.thread] {
@@ -137,7 +137,7 @@ fn row(
     (all, threads): (&Times, &std::collections::BTreeMap<usize, Times>),
 ) -> Row {
     let (from, to) = (bins.edge(bin), bins.edge(bin + 1));
-    let active = fold.windows.overlap_ns(from, to);
+    let active = fold.sums.windows.overlap_ns(from, to);
     let average = |ns: u64| if active == 0 { Value::None } else { Value::Real(ns as f64 / active as f64) };
     let sum = |activity: usize| threads.values().map(|times| times[activity]).sum();
     Row {

@@ -93,7 +93,7 @@ fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     let object = explanation.names.object(root.cause.label).unwrap_or(ObjectId::NONE);
     let kind = fold.object_type(object);
     matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Slept)
-        && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
+        && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.sums.stacks, root.stack, kind))
 }
 
 /// What nobody who is recorded waited for, ns: the program's end did, or somebody outside.

@@ -52,7 +52,7 @@ pub fn transitions(fold: &Fold<'_>) -> View {
     let mut sums: WordMap<Key, TransitionSums> = WordMap::default();
     for (_, site, weights) in fold.selected_if(Site::is_wait) {
         let key = &site.key;
-        let key = (key.waker_kind, key.waker, fold.stacks.shown(key.waker_stack), key.thread, key.object);
+        let key = (key.waker_kind, key.waker, fold.sums.stacks.shown(key.waker_stack), key.thread, key.object);
         let sum = sums.entry(key).or_default();
         sum.wait_ns = sum.wait_ns.saturating_add(weights.wait_ns());
         sum.wait_count += weights.wait_count;
@@ -66,7 +66,7 @@ pub fn transitions(fold: &Fold<'_>) -> View {
             WakerKind::Thread => thread_label(fold, *waker),
             kind => format!("[{}]", kind.id()),
         };
-        let function = fold.stacks.names(*stack).into_iter().next();
+        let function = fold.sums.stacks.names(*stack).into_iter().next();
         Row {
             depth: 0,
             values: vec![

@@ -106,7 +106,7 @@ impl Tree {
     /// Orders every node's children, the largest first, and cuts them off at the query's limit.
     fn sort(&mut self, fold: &Fold<'_>) -> usize {
         let ranks: Vec<f64> = self.nodes.iter().map(|node| rank(fold, &node.total)).collect();
-        let names: Vec<&str> = self.nodes.iter().map(|node| fold.stacks.function_name(node.function)).collect();
+        let names: Vec<&str> = self.nodes.iter().map(|node| fold.sums.stacks.function_name(node.function)).collect();
         let mut cut = 0;
         for (index, node) in self.nodes.iter_mut().enumerate() {
             node.children.sort_by(|&a, &b| ranks[b].total_cmp(&ranks[a]).then_with(|| names[a].cmp(names[b])));
@@ -143,7 +143,7 @@ fn rank(fold: &Fold<'_>, weights: &Weights) -> f64 {
 fn weights_of_stacks(fold: &Fold<'_>) -> Vec<(StackId, Weights)> {
     let mut weights: HashMap<StackId, Weights> = HashMap::new();
     for (_, site) in fold.selected_sites() {
-        weights.entry(fold.stacks.shown(site.key.stack)).or_default().add_site(site, fold.class_mask);
+        weights.entry(fold.sums.stacks.shown(site.key.stack)).or_default().add_site(site, fold.sums.class_mask);
     }
     let mut weights: Vec<_> = weights.into_iter().collect();
     weights.sort_unstable_by_key(|(stack, _)| *stack);
@@ -164,7 +164,7 @@ pub fn bottom_up(fold: &Fold<'_>) -> View {
     columns.extend(metrics.iter().map(|metric| column(metric)));
     let rows = tree.in_order().into_iter().map(|(index, depth)| {
         let node = &tree.nodes[index];
-        let name = Value::Text(fold.stacks.function_name(node.function).to_owned());
+        let name = Value::Text(fold.sums.stacks.function_name(node.function).to_owned());
         let cells = metrics.iter().map(|metric| value(metric, &node.total));
         Row { depth, values: std::iter::once(name).chain(cells).collect() }
     });
@@ -184,7 +184,7 @@ pub fn top_down(fold: &Fold<'_>) -> View {
     columns.extend(columns_of(SELF));
     let rows = tree.in_order().into_iter().map(|(index, depth)| {
         let node = &tree.nodes[index];
-        let name = Value::Text(fold.stacks.function_name(node.function).to_owned());
+        let name = Value::Text(fold.sums.stacks.function_name(node.function).to_owned());
         let cells = metrics.iter().map(|metric| value(metric, &node.total));
         Row { depth, values: std::iter::once(name).chain(cells).chain(self_cells(&node.own)).collect() }
     });
@@ -206,7 +206,7 @@ struct Totals {
 pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
     let stacks: Vec<_> = weights_of_stacks(fold).into_iter().map(|(stack, w)| (functions(fold, stack), w)).collect();
     let Some(subject) = &fold.query.subject else { return Ok(all_functions(fold, &stacks)) };
-    let is_subject = |function: FunctionId| glob(subject, fold.stacks.function_name(function));
+    let is_subject = |function: FunctionId| glob(subject, fold.sums.stacks.function_name(function));
     let mut focus = Totals::default();
     let mut callers: HashMap<FunctionId, Totals> = HashMap::new();
     let mut callees: HashMap<FunctionId, Totals> = HashMap::new();
@@ -225,7 +225,7 @@ pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
         }
     }
     if focus.total == Weights::default() {
-        let known = stacks.iter().flat_map(|(functions, _)| functions).map(|f| fold.stacks.function_name(*f));
+        let known = stacks.iter().flat_map(|(functions, _)| functions).map(|f| fold.sums.stacks.function_name(*f));
         return Err(QueryError::unknown("function", subject, known));
     }
     let (mut rows, callers_cut) = section(fold, "caller", callers);
@@ -245,7 +245,8 @@ fn function_columns() -> Vec<Column> {
 
 /// The rows of one role and how many more the limit left out.
 fn section(fold: &Fold<'_>, role: &str, totals: HashMap<FunctionId, Totals>) -> (Vec<Row>, usize) {
-    let mut totals: Vec<_> = totals.into_iter().map(|(id, totals)| (fold.stacks.function_name(id), totals)).collect();
+    let mut totals: Vec<_> =
+        totals.into_iter().map(|(id, totals)| (fold.sums.stacks.function_name(id), totals)).collect();
     totals.sort_by(|a, b| rank(fold, &b.1.total).total_cmp(&rank(fold, &a.1.total)).then(a.0.cmp(b.0)));
     let cut = fold.query.limit_rows(&mut totals);
     (totals.iter().map(|(name, totals)| function_row(role, name, totals)).collect(), cut)

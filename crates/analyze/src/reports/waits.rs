@@ -96,8 +96,8 @@ struct BusyTime {
 impl BusyTime {
     fn of(fold: &Fold<'_>, node: &GroupNode, busy_share: impl Fn(ObjectId) -> f64) -> Self {
         let mut busy = Self { all_ns: 0.0, poor_ns: 0.0 };
-        for site in node.sites.iter().map(|site| &fold.sites[*site as usize]) {
-            let (weights, share) = (site.weights(fold.class_mask), busy_share(site.key.object));
+        for site in node.sites.iter().map(|site| &fold.sums.sites[*site as usize]) {
+            let (weights, share) = (site.weights(fold.sums.class_mask), busy_share(site.key.object));
             busy.all_ns += weights.wait_ns() as f64 * share;
             busy.poor_ns += weights.wait_poor_ns() as f64 * share;
         }
@@ -173,7 +173,7 @@ fn cells(
     let table = &fold.trace.objects;
     let place = |stacks: &[StackId]| {
         let stack = object.get().and_then(|row| stacks.get(row)).copied();
-        stack.and_then(|stack| fold.stacks.place(stack)).map_or(Value::None, Value::Text)
+        stack.and_then(|stack| fold.sums.stacks.place(stack)).map_or(Value::None, Value::Text)
     };
     let (waits, again) = calls(fold, node).unzip();
     vec![
@@ -204,14 +204,14 @@ fn calls(fold: &Fold<'_>, node: &GroupNode) -> Option<(u64, u64)> {
     if !is_taken || !acquisitions::are_known(fold.trace) {
         return None;
     }
-    let sites = node.sites.iter().map(|site| &fold.sites[*site as usize]);
-    let again = sites.filter(|site| site.key.again).map(|site| site.weights(fold.class_mask).wait_count).sum();
+    let sites = node.sites.iter().map(|site| &fold.sums.sites[*site as usize]);
+    let again = sites.filter(|site| site.key.again).map(|site| site.weights(fold.sums.class_mask).wait_count).sum();
     Some((node.weights.wait_count.saturating_sub(again), again))
 }
 
 /// The type that all waits of the group are on.
 fn object_type(fold: &Fold<'_>, node: &GroupNode) -> Option<ObjectType> {
-    let mut types = node.sites.iter().map(|site| fold.object_type(fold.sites[*site as usize].key.object));
+    let mut types = node.sites.iter().map(|site| fold.object_type(fold.sums.sites[*site as usize].key.object));
     let first = types.next()?;
     types.all(|kind| kind == first).then_some(first)
 }

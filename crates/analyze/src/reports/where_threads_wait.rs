@@ -74,8 +74,9 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
             label: names.label_of(key.object(), key.syscall()),
             place: names.place_of(key.stack()),
         };
-        let in_program = fold.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.stacks, it));
-        let is_idle = idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
+        let in_program =
+            fold.sums.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.sums.stacks, it));
+        let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
         waits.push(ThreadWait { link, ns, in_program, is_main: is_first_of_process(trace, thread), is_idle });
     }
     waits

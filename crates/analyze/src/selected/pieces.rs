@@ -90,8 +90,8 @@ pub fn for_each_sample(fold: &Fold<'_>, thread: usize, mut tell: impl FnMut(Sele
     for row in events.samples.of(thread) {
         let (time_ns, key, cpu) = (events.samples.time_ns(row), events.samples.key(row), events.samples.cpu(row));
         let site = fold.running_site(key, Some(cpu), context(fold.trace, thread, time_ns.saturating_sub(1)));
-        if fold.windows.contains(time_ns) && is_selected(fold, site) {
-            tell(SelectedSample { time_ns, cpu, stack: fold.stacks.shown(events.key(key).stack()) });
+        if fold.sums.windows.contains(time_ns) && is_selected(fold, site) {
+            tell(SelectedSample { time_ns, cpu, stack: fold.sums.stacks.shown(events.key(key).stack()) });
         }
     }
 }
@@ -109,12 +109,12 @@ fn absence(fold: &Fold<'_>, row: usize, [start, woken, ran]: [u64; 3], tell: &mu
         has_end: false,
     };
     let cpu = Some(fold.trace.events().off_cpu.cpu(row)).filter(|cpu| *cpu != u16::MAX);
-    let (stack, selected) = (fold.stacks.shown(key.stack()), is_selected(fold, site));
-    for (from_ns, to_ns) in fold.windows.clip(start, woken) {
+    let (stack, selected) = (fold.sums.stacks.shown(key.stack()), is_selected(fold, site));
+    for (from_ns, to_ns) in fold.sums.windows.clip(start, woken) {
         let did = ThreadActivity::Waited(WaitDetails { has_end: to_ns == woken, ..details });
         tell(SelectedPiece { did, from_ns, to_ns, stack, cpu, selected });
     }
-    for (from_ns, to_ns) in fold.windows.clip(woken, ran) {
+    for (from_ns, to_ns) in fold.sums.windows.clip(woken, ran) {
         tell(SelectedPiece { did: ThreadActivity::Queued, from_ns, to_ns, stack, cpu, selected });
     }
 }
@@ -144,7 +144,7 @@ impl<'f, 't> RunningTime<'f, 't> {
             let until = if has_next { samples.time_ns(self.next_sample).clamp(from, to) } else { to };
             let (stack, site, sampled_on) = self.place(from);
             let (cpu, selected) = (cpu.or(sampled_on), is_selected(self.fold, site));
-            for (from_ns, to_ns) in self.fold.windows.clip(from, until) {
+            for (from_ns, to_ns) in self.fold.sums.windows.clip(from, until) {
                 tell(SelectedPiece { did: ThreadActivity::Ran, from_ns, to_ns, stack, cpu, selected });
             }
             from = until.max(from + 1);
@@ -162,7 +162,7 @@ impl<'f, 't> RunningTime<'f, 't> {
         };
         let Some(key) = key else { return (StackId::NONE, None, cpu) };
         let site = self.fold.running_site(key, cpu, context(self.fold.trace, self.thread, time));
-        (self.fold.stacks.shown(events.key(key).stack()), site, cpu)
+        (self.fold.sums.stacks.shown(events.key(key).stack()), site, cpu)
     }
 }
 

@@ -44,14 +44,14 @@ pub fn idle_wait_ns(fold: &Fold<'_>) -> u64 {
 
 /// Length of the time that the query looks at, without pauses, ns.
 pub fn selected_ns(fold: &Fold<'_>) -> u64 {
-    fold.windows.length_ns()
+    fold.sums.windows.length_ns()
 }
 
 fn place(fold: &Fold<'_>, site: &Site, weights: &Weights) -> SelectedPlace {
     SelectedPlace {
         thread: site.key.thread,
         object: site.key.object,
-        stack: fold.stacks.shown(site.key.stack),
+        stack: fold.sums.stacks.shown(site.key.stack),
         waker: site.key.waker,
         waker_kind: WakerKind::from_code(site.key.waker_kind),
         idle: site.idle,

@@ -1,6 +1,6 @@
 //! What is said of root causes, and what to do about them.
 
-use dwell_view::SentenceDef;
+use dwell_model::MessageDef;
 
 sentence_table! {
     CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits[ within {wall}].",

@@ -1,6 +1,6 @@
 //! The evidence of findings, accounts, and the notes of reports.
 
-use dwell_view::SentenceDef;
+use dwell_model::MessageDef;
 
 sentence_table! {
     CREATED_AT = "created-at", "It was created at {place}.",
@@ -11,8 +11,8 @@ sentence_table! {
         "In {share} of the CPU time that the program took, more than {cpus} {cpus|thread|threads} had work at once: {ready} on average while any had.",
         "プログラムの CPU 時間の {share} で、{cpus} 個より多いスレッドに同時に仕事がありました (仕事があった間の平均は {ready} 個)。";
     CPUS_TAKEN = "cpus-taken",
-        "The program's threads got {share} of the CPU time for which they were ready.[ Others used: {names}.]",
-        "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[記録中に CPU を使っていた他のプログラム: {names}。]";
+        "The program's threads got {share} of the CPU time for which they were ready.[ Other programs ran for {others} on the CPUs.][ Seen in front of its threads: {names}.]",
+        "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[他のプログラムは CPU を {others} 使いました。][その前にいたもの: {names}。]";
     CPU_QUOTA = "cpu-quota",
         "Its control group may use {runtime} of CPU time in {period}: it had used that up in {throttled} of {periods} periods. Threads were ready for {denied} of CPU time that they did not get.",
         "コントロールグループが {period} に使える CPU 時間は {runtime} で、{periods} 周期のうち {throttled} 周期で使い切りました。スレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした。";

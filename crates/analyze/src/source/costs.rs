@@ -99,11 +99,11 @@ impl<'t> Costs<'t> {
 /// The stack's frames from the leaf, the number of the one that CPU time is attributed to, and of the one that a wait is.
 fn chain(fold: &Fold<'_>, stack: StackId) -> (Vec<Frame>, usize, usize) {
     let frames = &fold.trace.frames;
-    let (leaf_stack, own_stack) = (fold.stacks.shown(stack), fold.stacks.own(stack));
+    let (leaf_stack, own_stack) = (fold.sums.stacks.shown(stack), fold.sums.stacks.own(stack));
     let (mut chain, mut leaf, mut own, mut call) = (Vec::new(), 0, 0, 0);
     let mut inner_kernel = false;
-    for (at, stack) in fold.stacks.whole_chain(stack).enumerate() {
-        let Some(row) = fold.stacks.frame(stack) else { break };
+    for (at, stack) in fold.sums.stacks.whole_chain(stack).enumerate() {
+        let Some(row) = fold.sums.stacks.frame(stack) else { break };
         chain.push(Frame { row, call, into_kernel: inner_kernel && !frames.kernel[row] });
         leaf = if stack == leaf_stack { at } else { leaf };
         own = if stack == own_stack { at } else { own };

@@ -30,7 +30,7 @@ pub fn lengths(fold: &Fold<'_>) -> BTreeMap<ObjectId, Distribution> {
         return lengths;
     }
     let index = ThreadIndex::new(fold.trace);
-    let selected = fold.rows().rows.iter().filter(|(_, site)| fold.sites[*site as usize].selected);
+    let selected = fold.rows().rows.iter().filter(|(_, site)| fold.sums.sites[*site as usize].selected);
     for (row, _) in selected {
         let row = *row as usize;
         let key = fold.trace.events().off_cpu_key(row);

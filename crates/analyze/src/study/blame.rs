@@ -74,7 +74,7 @@ pub fn blame(
     let mut waits: Vec<(u64, usize)> = Vec::new();
     for (row, site) in &fold.rows().rows {
         let row = *row as usize;
-        let site = fold.sites.get(*site as usize).filter(|site| site.selected && site.is_wait());
+        let site = fold.sums.sites.get(*site as usize).filter(|site| site.selected && site.is_wait());
         let Some(blame) = site.and_then(|site| blames.get_mut(&site.key.object)) else { continue };
         let wait_ns = inside_ns(fold, row);
         blame.waits.ns = blame.waits.ns.saturating_add(wait_ns);
@@ -103,8 +103,8 @@ fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
     blames.values_mut().for_each(|blame| blame.waits = Share::default());
     for (_, site) in fold.selected_sites().filter(|(_, site)| site.is_wait()) {
         if let Some(blame) = blames.get_mut(&site.key.object) {
-            blame.waits.ns = blame.waits.ns.saturating_add(site.busy_ns(fold.class_mask));
-            blame.waits.waits += site.count(fold.class_mask);
+            blame.waits.ns = blame.waits.ns.saturating_add(site.busy_ns(fold.sums.class_mask));
+            blame.waits.waits += site.count(fold.sums.class_mask);
         }
     }
 }
@@ -112,7 +112,7 @@ fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
 /// The part of a wait inside the windows.
 fn inside_ns(fold: &Fold<'_>, row: usize) -> u64 {
     let (rows, from) = (&fold.trace.events().off_cpu, fold.trace.events().off_cpu.start_ns(row));
-    fold.windows.overlap_ns(from, from.saturating_add(rows.wait_ns(row)))
+    fold.sums.windows.overlap_ns(from, from.saturating_add(rows.wait_ns(row)))
 }
 
 /// What the holders did during one wait, latest first. Returns the work done.
@@ -124,7 +124,7 @@ fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
     blame.told |= key.holder().is_some();
     let (mut work, mut last) = (0, None);
     let mut tell = |held: HolderPart| {
-        let inside: Vec<(u64, u64)> = fold.windows.clip(held.from, held.to).collect();
+        let inside: Vec<(u64, u64)> = fold.sums.windows.clip(held.from, held.to).collect();
         for (from, to) in inside.into_iter().rev() {
             work += add(study, HolderPart { from, to, ..held }, blame, &mut last);
         }
@@ -176,11 +176,11 @@ fn add(study: &Study<'_, '_>, held: HolderPart, blame: &mut Blame, last: &mut Op
 
 fn count(fold: &Fold<'_>, piece: ThreadPiece, blame: &mut Blame, last: &mut Option<HolderActivity>) {
     let doing = match piece.activity {
-        Activity::Running => HolderActivity::Running(fold.stacks.shown(piece.stack)),
+        Activity::Running => HolderActivity::Running(fold.sums.stacks.shown(piece.stack)),
         Activity::Runnable => HolderActivity::Runnable,
         Activity::Waiting => {
             let object = piece.row.map_or(ObjectId::NONE, |row| fold.object_of(row));
-            HolderActivity::Waiting(object, fold.stacks.shown(piece.stack))
+            HolderActivity::Waiting(object, fold.sums.stacks.shown(piece.stack))
         }
     };
     let share = blame.holders.entry(doing).or_default();

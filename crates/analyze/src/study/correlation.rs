@@ -110,7 +110,7 @@ fn waits_by_object(fold: &Fold<'_>) -> BTreeMap<ObjectId, Vec<Wait>> {
     let off_cpu = &fold.trace.events().off_cpu;
     let mut waits: BTreeMap<ObjectId, Vec<Wait>> = BTreeMap::new();
     for (row, site) in &fold.rows().rows {
-        let (row, site) = (*row as usize, &fold.sites[*site as usize]);
+        let (row, site) = (*row as usize, &fold.sums.sites[*site as usize]);
         if site.selected && site.is_wait() && site.key.object.is_some() {
             let wait = Wait {
                 thread: site.key.thread,

@@ -210,7 +210,7 @@ impl<'f, 't> TurnReader<'f, 't> {
                 let is_until_own_time = parks_threads(kind)
                     && Outcome::from_code(key.outcome()) == Outcome::TimedOut
                     && times.wait_ns >= LONG_WAIT_NS;
-                if is_until_own_time || self.idle.is_idle(&self.fold.stacks, key.stack(), kind) {
+                if is_until_own_time || self.idle.is_idle(&self.fold.sums.stacks, key.stack(), kind) {
                     open = None; // it has nothing to do: no turn that anybody waits for
                 } else {
                     self.wait(key.stack(), (times.start_ns, times.wait_ns), turn, turns);
@@ -255,7 +255,7 @@ impl<'f, 't> TurnReader<'f, 't> {
     /// The functions of the program from the root to the call that asks for events.
     fn path(&mut self, stack: StackId) -> Rc<[FunctionId]> {
         if self.polled != stack {
-            let stacks = &self.fold.stacks;
+            let stacks = &self.fold.sums.stacks;
             let own = stacks.whole_chain(stack).skip_while(|at| stacks.is_system(*at));
             let mut path: Vec<FunctionId> = own.map(|at| stacks.function(at)).collect();
             path.reverse();
@@ -266,7 +266,7 @@ impl<'f, 't> TurnReader<'f, 't> {
 
     /// What the stack of a sample says in a turn of the loop at `path`.
     fn sign(&self, stack: StackId, path: &[FunctionId]) -> Sign {
-        let stacks = &self.fold.stacks;
+        let stacks = &self.fold.sums.stacks;
         let name = |at: &StackId| stacks.function_name(stacks.function(*at));
         let mut system = stacks.whole_chain(stack).take_while(|at| stacks.is_system(*at));
         if system.any(|at| is_call(name(&at))) {
@@ -287,7 +287,7 @@ impl<'f, 't> TurnReader<'f, 't> {
 
     /// Whether other threads take over what `thread` polls at `stack` when it is busy.
     pub fn is_shared(&self, stack: StackId) -> bool {
-        self.fold.stacks.whole_names(stack).any(|name| SHARED.iter().any(|shared| name.starts_with(shared)))
+        self.fold.sums.stacks.whole_names(stack).any(|name| SHARED.iter().any(|shared| name.starts_with(shared)))
     }
 }
 

@@ -81,7 +81,7 @@ impl<'f, 't> Holding<'f, 't> {
 
     fn gather(&mut self) {
         let (trace, rows) = (self.fold.trace, &self.fold.trace.events().off_cpu);
-        let (parts, _) = close_look(trace, &self.fold.windows);
+        let (parts, _) = close_look(trace, &self.fold.sums.windows);
         for thread in 0..trace.threads.tid.len() {
             let first = rows.of(thread).start;
             for part in &parts {

@@ -137,7 +137,7 @@ pub fn cut_note(cut: usize) -> Option<Prose> {
 
 /// A stack as a cell.
 pub fn stack_value(fold: &Fold<'_>, stack: StackId) -> Value {
-    let names = fold.stacks.names(stack);
+    let names = fold.sums.stacks.names(stack);
     if names.is_empty() { Value::None } else { Value::Stack(names) }
 }
 

@@ -71,8 +71,8 @@ fn damage(fold: &Fold<'_>) -> Vec<Sentence> {
     if fold.trace.manifest.end_ns == 0 {
         notes.push(say!(ENDED_BADLY));
     }
-    if fold.levels.misplaced_rows > 0 {
-        notes.push(say!(MISPLACED, rows = fold.levels.misplaced_rows));
+    if fold.sums.levels.misplaced_rows > 0 {
+        notes.push(say!(MISPLACED, rows = fold.sums.levels.misplaced_rows));
     }
     notes
 }
@@ -94,7 +94,7 @@ fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<Sentence> 
 
 fn range(fold: &Fold<'_>) -> Option<Sentence> {
     let elapsed = elapsed_ns(fold.trace);
-    let share = Word::part(fold.windows.length_ns(), elapsed);
+    let share = Word::part(fold.sums.windows.length_ns(), elapsed);
     let left_out: Vec<String> = fold
         .query
         .excluded_ranges
@@ -131,7 +131,7 @@ fn unknown(whole: &Weights) -> Option<Sentence> {
 /// What of the CPU time's split over code is estimated.
 fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<Sentence> {
     let cpu = whole.cpu_ns();
-    let missing = fold.sites.iter().filter(|site| site.key.reason.is_none() && !site.key.stack.is_some());
+    let missing = fold.sums.sites.iter().filter(|site| site.key.reason.is_none() && !site.key.stack.is_some());
     let missing: u64 = missing.map(|site| total(&site.time)).sum();
     let events = fold.trace.events();
     let estimated = events.estimates.iter().fold(0u64, |sum, estimate| sum.saturating_add(estimate.weight_ns));

@@ -349,7 +349,7 @@ fn cpus_alone_have_the_same_sums_as_with_everything_told_apart() {
             let mut sums: Vec<(u32, Weights)> =
                 groups.nodes.iter().map(|node| (node.key, node.weights.clone())).collect();
             sums.sort_by_key(|(cpu, _)| *cpu);
-            (sums, fold.sites.len())
+            (sums, fold.sums.sites.len())
         };
         let (few, all) = (sums(true), sums(false));
         assert_eq!(few.0, all.0, "{text}");

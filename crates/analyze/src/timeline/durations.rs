@@ -42,7 +42,7 @@ pub fn durations(fold: &Fold<'_>, named: Option<&Filter>, of: DurationKind) -> H
         if let Some(by_object) = fold.lengths_by_object() {
             by_object.iter().filter(|(object, _)| is_named(**object)).for_each(|(_, lengths)| add_all(lengths));
         } else {
-            let target_of = |site: usize| if takes(&fold.sites[site]) { 0 } else { NOWHERE };
+            let target_of = |site: usize| if takes(&fold.sums.sites[site]) { 0 } else { NOWHERE };
             let add_run = |all: &mut Distribution, _, run: &Run| all.add(run);
             fold.lengths(target_of, Distribution::default, add_run).iter().for_each(add_all);
         }
@@ -55,7 +55,7 @@ pub fn durations(fold: &Fold<'_>, named: Option<&Filter>, of: DurationKind) -> H
     for (row, site) in &looked_at.rows {
         let (row, site) = (*row as usize, *site as usize);
         let wait_ns = if of == DurationKind::OffCpu { rows.wait_ns(row) } else { 0 };
-        if takes(&fold.sites[site]) {
+        if takes(&fold.sums.sites[site]) {
             add(&mut bins, wait_ns.saturating_add(rows.runnable_ns(row)), stands_for.max(1));
         }
     }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use bytemuck::bytes_of;
-use dwell_model::notices::{self, NoticeDef};
+use dwell_model::{MessageDef, notices};
 use dwell_model::{Notice, SYSCALLS, SyscallClass, Topic, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
@@ -350,7 +350,7 @@ impl LoadedHooks {
     }
 
     /// Loads a family and attaches its hooks. Where this kernel cannot, the notice is `missing`.
-    pub(super) fn attach_optional(&mut self, name: &'static str, missing: &NoticeDef) -> Option<Object> {
+    pub(super) fn attach_optional(&mut self, name: &'static str, missing: &MessageDef) -> Option<Object> {
         let attached = self.load_family(name).and_then(|object| Ok((loading::attach(&object)?, object)));
         match attached {
             Ok((links, object)) => {
@@ -365,7 +365,7 @@ impl LoadedHooks {
     }
 
     /// Tells that a family is missing, and why.
-    pub(super) fn miss(&mut self, missing: &NoticeDef, error: &Error) {
+    pub(super) fn miss(&mut self, missing: &MessageDef, error: &Error) {
         self.notices.push(Notice::new(missing, [("error", error.reason())]));
         if let Error::Unsupported { log, .. } = error {
             self.log.push_str(log);

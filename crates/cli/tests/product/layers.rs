@@ -16,7 +16,7 @@ use crate::recording::{Running, root, text};
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-model", &[]),
     ("dwell-wire", &[]),
-    ("dwell-view", &[]),
+    ("dwell-view", &["dwell-model"]),
     ("dwell-live", &["dwell-model", "dwell-wire"]),
     ("dwell-cgroups", &["dwell-files"]),
     ("dwell-fleet", &["dwell-files"]),

@@ -212,7 +212,7 @@ impl<'f, 't> ProfileBuilder<'f, 't> {
     }
 
     fn stack(&mut self, thread: ThreadHandle, stack: StackId, category: CategoryHandle) -> Option<StackHandle> {
-        let mut rows: Vec<usize> = frame_rows(&self.fold.stacks, stack).collect();
+        let mut rows: Vec<usize> = frame_rows(&self.fold.sums.stacks, stack).collect();
         rows.reverse();
         let functions = &self.fold.trace.frames.function;
         let mut names: Vec<&str> = rows.iter().map(|row| functions[*row].as_str()).collect();
@@ -259,7 +259,7 @@ impl<'f, 't> ProfileBuilder<'f, 't> {
     fn tasks(&mut self) {
         let tasks = &self.fold.trace.annotations.tasks;
         for row in 0..tasks.start_ns.len() {
-            let within: Vec<(u64, u64)> = self.fold.windows.clip(tasks.start_ns[row], tasks.end_ns[row]).collect();
+            let within: Vec<(u64, u64)> = self.fold.sums.windows.clip(tasks.start_ns[row], tasks.end_ns[row]).collect();
             if let (Some((from, _)), Some((_, to))) = (within.first(), within.last()) {
                 let timing = MarkerTiming::Interval(at(*from), at(*to));
                 self.announced(tasks.thread[row], tasks.task_type[row], timing);
@@ -270,7 +270,7 @@ impl<'f, 't> ProfileBuilder<'f, 't> {
     fn instants(&mut self) {
         let markers = &self.fold.trace.annotations.markers;
         for row in 0..markers.time_ns.len() {
-            if self.fold.windows.contains(markers.time_ns[row]) {
+            if self.fold.sums.windows.contains(markers.time_ns[row]) {
                 let timing = MarkerTiming::Instant(at(markers.time_ns[row]));
                 self.announced(markers.thread[row], markers.task_type[row], timing);
             }

@@ -89,7 +89,7 @@ impl<'f, 't> Interning<'f, 't> {
             return *iid;
         }
         let functions = &self.fold.trace.frames.function;
-        let names: Vec<&str> = frame_rows(&self.fold.stacks, stack).map(|row| functions[row].as_str()).collect();
+        let names: Vec<&str> = frame_rows(&self.fold.sums.stacks, stack).map(|row| functions[row].as_str()).collect();
         let text = if names.is_empty() { UNKNOWN.to_owned() } else { names.join(" < ") };
         let iid = self.annotation_text(&text);
         self.stack_texts.insert(stack, iid);
@@ -101,7 +101,7 @@ impl<'f, 't> Interning<'f, 't> {
         if let Some(iid) = self.callstacks.get(&stack) {
             return *iid;
         }
-        let mut rows: Vec<Option<usize>> = frame_rows(&self.fold.stacks, stack).map(Some).collect();
+        let mut rows: Vec<Option<usize>> = frame_rows(&self.fold.sums.stacks, stack).map(Some).collect();
         rows.reverse();
         if rows.is_empty() {
             rows.push(None);

@@ -36,7 +36,7 @@ impl CodeRows {
         if let Some(known) = self.stacks.get(&stack) {
             return known.clone();
         }
-        let frames: Vec<usize> = frame_rows(&fold.stacks, stack).collect();
+        let frames: Vec<usize> = frame_rows(&fold.sums.stacks, stack).collect();
         let trace = fold.trace;
         let groups = frames.chunk_by(|inner, outer| is_inlined_at(trace, *inner, *outer));
         let mut ids: Vec<u64> = groups.map(|group| self.location(trace, group, strings)).collect();

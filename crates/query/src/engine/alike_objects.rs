@@ -15,7 +15,7 @@ const TIMES: &str = "× ";
 pub fn alike_name(fold: &Fold<'_>, object: ObjectId) -> String {
     let place = || {
         let first = object.get().and_then(|row| fold.trace.objects.first_stack.get(row)).copied();
-        first.and_then(|stack| fold.stacks.place(stack))
+        first.and_then(|stack| fold.sums.stacks.place(stack))
     };
     plural(fold.object_type(object), without_count(fold.object_name(object)), place)
 }

@@ -2,7 +2,6 @@
 //! sites; every table and tree is a projection of the sites.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use dwell_model::{MetricDef, ObjectId, ObjectType};
@@ -71,15 +70,8 @@ pub struct Fold<'t> {
     pub query: &'t Query,
     /// How long threads ran in all, ns, where sampled fibers stand for them: exact, where what looks saw of fibers is an estimate.
     pub threads_ran_ns: Option<u64>,
-    sums: Arc<FoldSums<'t>>,
-}
-
-impl<'t> Deref for Fold<'t> {
-    type Target = FoldSums<'t>;
-
-    fn deref(&self) -> &FoldSums<'t> {
-        &self.sums
-    }
+    /// The sums, shared by all questions of one selection.
+    pub sums: Arc<FoldSums<'t>>,
 }
 
 impl FoldSums<'_> {
@@ -167,15 +159,15 @@ impl<'t> Fold<'t> {
 
     /// How much of the time is swept.
     pub fn swept_ns(&self) -> u64 {
-        self.plan.swept_ns()
+        self.sums.plan.swept_ns()
     }
 
     /// Memory that the sums take, bytes.
     pub fn bytes(&self) -> usize {
-        let rows = self.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
-        let lengths = self.by_object.get().and_then(Option::as_ref);
+        let rows = self.sums.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
+        let lengths = self.sums.by_object.get().and_then(Option::as_ref);
         let lengths: usize = lengths.map_or(0, |lengths| lengths.values().map(Distribution::bytes).sum());
-        self.site_of.bytes() + size_of_val(self.sites.as_slice()) + rows + lengths
+        self.sums.site_of.bytes() + size_of_val(self.sums.sites.as_slice()) + rows + lengths
     }
 
     /// The sites that the filters let through, with their numbers and weights.
@@ -186,19 +178,19 @@ impl<'t> Fold<'t> {
     /// The same of those that are `wanted`: weights of hundreds of thousands of sites take time.
     pub fn selected_if(&self, wanted: impl Fn(&Site) -> bool) -> impl Iterator<Item = (usize, &Site, Weights)> {
         let wanted = self.selected_sites().filter(move |(_, site)| wanted(site));
-        wanted.map(|(index, site)| (index, site, site.weights(self.class_mask)))
+        wanted.map(|(index, site)| (index, site, site.weights(self.sums.class_mask)))
     }
 
     /// The sites that the filters let through, with their numbers.
     pub fn selected_sites(&self) -> impl Iterator<Item = (usize, &Site)> {
-        self.sites.iter().enumerate().filter(|(_, site)| site.selected)
+        self.sums.sites.iter().enumerate().filter(|(_, site)| site.selected)
     }
 
     /// The sum over what the filters let through.
     pub fn shown(&self) -> &Weights {
-        self.shown.get_or_init(|| {
+        self.sums.shown.get_or_init(|| {
             let mut sum = Weights::default();
-            self.selected_sites().for_each(|(_, site)| sum.add_site(site, self.class_mask));
+            self.selected_sites().for_each(|(_, site)| sum.add_site(site, self.sums.class_mask));
             sum
         })
     }
@@ -210,17 +202,17 @@ impl<'t> Fold<'t> {
 
     /// The sum over everything.
     pub fn whole(&self) -> &Weights {
-        self.whole.get_or_init(|| {
+        self.sums.whole.get_or_init(|| {
             let mut sum = Weights::default();
-            self.sites.iter().for_each(|site| sum.add_site(site, [true; 5]));
+            self.sums.sites.iter().for_each(|site| sum.add_site(site, [true; 5]));
             sum
         })
     }
 
     /// The sum over everything in the whole collection, not only in the windows.
     pub fn collection(&self) -> &Weights {
-        let sum = || (self.windows != Windows::whole(self.trace)).then(|| self.collection_anew()).flatten();
-        self.collection.get_or_init(sum).as_ref().unwrap_or_else(|| self.whole())
+        let sum = || (self.sums.windows != Windows::whole(self.trace)).then(|| self.collection_anew()).flatten();
+        self.sums.collection.get_or_init(sum).as_ref().unwrap_or_else(|| self.whole())
     }
 
     /// None where there is no time at all.
@@ -238,31 +230,32 @@ impl<'t> Fold<'t> {
         add: impl Fn(&mut T, u32, &Run) + Sync,
     ) -> Vec<T> {
         let of_site = |(index, site): (usize, &Site)| if site.is_wait() { target_of(index) } else { NOWHERE };
-        let targets: Vec<u32> = self.sites.iter().enumerate().map(of_site).collect();
+        let targets: Vec<u32> = self.sums.sites.iter().enumerate().map(of_site).collect();
         let target_of = |site: Option<usize>| site.map_or(NOWHERE, |site| targets[site]);
-        let known = |number: u64| target_of(self.site_of.get(number).map(|site| site as usize));
+        let known = |number: u64| target_of(self.sums.site_of.get(number).map(|site| site as usize));
         // Rows are many: where their key tells all, its target is in one small list.
-        let plain = self.details.is_none() && self.trace.nesting().is_empty();
-        let of_key: Vec<u32> = if plain { (0..self.keys.outside() as u64).map(known).collect() } else { Vec::new() };
+        let plain = self.sums.details.is_none() && self.trace.nesting().is_empty();
+        let of_key: Vec<u32> =
+            if plain { (0..self.sums.keys.outside() as u64).map(known).collect() } else { Vec::new() };
         let run = |made: &mut T, run: &Run| {
             let target = if plain { of_key.get(run.number as usize).copied() } else { Some(known(run.number)) };
-            if let Some(target) = target.filter(|to| *to != NOWHERE && self.class_mask[usize::from(run.class)]) {
+            if let Some(target) = target.filter(|to| *to != NOWHERE && self.sums.class_mask[usize::from(run.class)]) {
                 add(made, target, run);
             }
         };
         let row = |made: &mut T, begun: BegunRow| {
             let target = match of_key.get(begun.key as usize) {
-                Some(_) if self.cut.as_ref().is_some_and(|cut| !cut.takes(begun.wait_ns)) => NOWHERE,
+                Some(_) if self.sums.cut.as_ref().is_some_and(|cut| !cut.takes(begun.wait_ns)) => NOWHERE,
                 Some(target) => *target,
                 None => target_of(self.site_of(begun.row, begun.key)),
             };
-            if target != NOWHERE && self.class_mask[begun.class] {
+            if target != NOWHERE && self.sums.class_mask[begun.class] {
                 add(made, target, &Run::one(0, begun.class as u8, begun.wait_ns));
             }
         };
-        let mut made = self.plan.lengths(&new, run, row);
+        let mut made = self.sums.plan.lengths(&new, run, row);
         let mut of_under_way = new();
-        for (it, site) in self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]) {
+        for (it, site) in self.sums.under_way.iter().filter(|(it, _)| self.sums.class_mask[it.class]) {
             let wait_ns = self.trace.events().off_cpu.wait_ns(it.row);
             if targets[*site] != NOWHERE {
                 add(&mut of_under_way, targets[*site], &Run::one(0, it.class as u8, wait_ns));
@@ -276,7 +269,7 @@ impl<'t> Fold<'t> {
     /// too many to keep those of each.
     pub fn lengths_by_object(&self) -> Option<&BTreeMap<ObjectId, Distribution>> {
         let gather = || {
-            let waits = self.sites.iter().filter(|site| site.selected && site.is_wait());
+            let waits = self.sums.sites.iter().filter(|site| site.selected && site.is_wait());
             let mut places: BTreeMap<ObjectId, u32> = BTreeMap::new();
             for site in waits {
                 let next = places.len() as u32;
@@ -286,7 +279,7 @@ impl<'t> Fold<'t> {
                 }
             }
             let place_of = |site: usize| {
-                let site = &self.sites[site];
+                let site = &self.sums.sites[site];
                 if site.selected { places.get(&site.key.object).copied().unwrap_or(NOWHERE) } else { NOWHERE }
             };
             let new = || vec![Distribution::default(); places.len()];
@@ -295,20 +288,20 @@ impl<'t> Fold<'t> {
                 self.lengths(place_of, new, add).into_iter().reduce(|sum, part| Distribution::merged(sum, &part))?;
             Some(places.iter().map(|(object, place)| (*object, sums[*place as usize].clone())).collect())
         };
-        self.by_object.get_or_init(gather).as_ref()
+        self.sums.by_object.get_or_init(gather).as_ref()
     }
 
     /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
     pub fn rows(&self) -> &SampledRows {
-        self.rows.get_or_init(|| {
-            let (parts, share) = close_look(self.trace, &self.windows);
+        self.sums.rows.get_or_init(|| {
+            let (parts, share) = close_look(self.trace, &self.sums.windows);
             let pieces = pieces(&parts, PIECES);
             let off_cpu = &self.trace.events().off_cpu;
             let of_piece = |piece: usize| {
                 let mut rows: Vec<(u64, u32, u32)> = Vec::new();
-                self.plan.for_each_begun(pieces[piece], |begun| {
+                self.sums.plan.for_each_begun(pieces[piece], |begun| {
                     let site = self.site_of(begun.row, begun.key);
-                    if let Some(site) = site.filter(|_| self.class_mask[begun.class]) {
+                    if let Some(site) = site.filter(|_| self.sums.class_mask[begun.class]) {
                         rows.push((off_cpu.start_ns(begun.row), begun.row as u32, site as u32));
                     }
                 });
@@ -317,7 +310,7 @@ impl<'t> Fold<'t> {
             };
             let mut rows = parallel::map(pieces.len(), of_piece).concat();
             if share == 1.0 {
-                let under_way = self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]);
+                let under_way = self.sums.under_way.iter().filter(|(it, _)| self.sums.class_mask[it.class]);
                 let before = rows.len();
                 rows.extend(under_way.map(|(it, site)| (it.row as u32, *site as u32)));
                 if rows.len() > before {
@@ -331,18 +324,18 @@ impl<'t> Fold<'t> {
     /// Tells the off-CPU rows that began in the windows and that the filters let through, each with its site: in no order.
     pub fn for_each_begun(&self, mut tell: impl FnMut(usize, &Site)) {
         let mut told = |begun: BegunRow| {
-            let site = self.site_of(begun.row, begun.key).filter(|_| self.class_mask[begun.class]);
-            let selected = site.map(|site| &self.sites[site]).filter(|site| site.selected);
+            let site = self.site_of(begun.row, begun.key).filter(|_| self.sums.class_mask[begun.class]);
+            let selected = site.map(|site| &self.sums.sites[site]).filter(|site| site.selected);
             selected.into_iter().for_each(|site| tell(begun.row, site));
         };
-        self.windows.inside(0, u64::MAX).for_each(|part| self.plan.for_each_begun(part, &mut told));
+        self.sums.windows.inside(0, u64::MAX).for_each(|part| self.sums.plan.for_each_begun(part, &mut told));
     }
 
     /// The same, and those that were under way when a window began.
     pub fn for_each_counted(&self, mut tell: impl FnMut(usize, &Site)) {
-        let under_way = self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]);
+        let under_way = self.sums.under_way.iter().filter(|(it, _)| self.sums.class_mask[it.class]);
         for (it, site) in under_way {
-            let site = &self.sites[*site];
+            let site = &self.sums.sites[*site];
             if site.selected {
                 tell(it.row, site);
             }
@@ -352,23 +345,23 @@ impl<'t> Fold<'t> {
 
     /// The site of an off-CPU row with its key, as it began; none when it did nothing in the windows.
     fn site_of(&self, row: usize, key: u32) -> Option<usize> {
-        self.site_in(self.trace, row, key, began_in(self.trace, row))
+        self.sums.site_in(self.trace, row, key, began_in(self.trace, row))
     }
 
     /// The site of an off-CPU row; none when it did nothing in the windows.
     pub fn site_of_row(&self, row: usize) -> Option<&Site> {
-        self.site_of(row, self.trace.events().off_cpu.key(row)).map(|site| &self.sites[site])
+        self.site_of(row, self.trace.events().off_cpu.key(row)).map(|site| &self.sums.sites[site])
     }
 
     /// The site of running time with this key in a context; none when there is no such time in the windows, or where CPUs are told
     /// apart and `cpu` is not known.
     pub fn running_site(&self, key: u32, cpu: Option<u16>, context: u32) -> Option<&Site> {
-        let number = self.keys.number(key, context);
-        let number = match &self.details {
+        let number = self.sums.keys.number(key, context);
+        let number = match &self.sums.details {
             Some(details) => details.get(number, details.on_cpu(cpu?))?,
             None => number,
         };
-        self.sites.get(self.site_of.get(number)? as usize)
+        self.sums.sites.get(self.sums.site_of.get(number)? as usize)
     }
 
     /// Type of an object.

@@ -7,6 +7,6 @@ use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
 
 /// Functions of a stack, leaf first; an empty stack is one unknown function.
 pub fn functions(fold: &Fold<'_>, stack: StackId) -> Vec<FunctionId> {
-    let functions: Vec<_> = fold.stacks.chain(stack).map(|stack| fold.stacks.function(stack)).collect();
+    let functions: Vec<_> = fold.sums.stacks.chain(stack).map(|stack| fold.sums.stacks.function(stack)).collect();
     if functions.is_empty() { vec![NO_FUNCTION] } else { functions }
 }

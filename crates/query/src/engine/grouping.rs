@@ -60,7 +60,7 @@ impl<'f, 't> Groups<'f, 't> {
             for (depth, level) in levels.iter().enumerate() {
                 let key = groups.labels.key(fold, *level, site);
                 let node = *ids.entry((parent, key)).or_insert_with(|| groups.add(parent, *level, key, depth));
-                groups.nodes[node].weights.add_site(site, fold.class_mask);
+                groups.nodes[node].weights.add_site(site, fold.sums.class_mask);
                 groups.nodes[node].sites.push(index as u32);
                 parent = Some(node);
             }
@@ -151,7 +151,7 @@ impl<'f, 't> Groups<'f, 't> {
         if node.level == Level::Object {
             return vec![ObjectId::from_raw(node.key)];
         }
-        let of_site = |site: &u32| self.fold.sites[*site as usize].key.object;
+        let of_site = |site: &u32| self.fold.sums.sites[*site as usize].key.object;
         let mut objects: Vec<ObjectId> = node.sites.iter().map(of_site).collect();
         objects.sort_unstable();
         objects.dedup();
@@ -185,7 +185,7 @@ impl<'f, 't> Groups<'f, 't> {
         // A wait is counted in the lowest group that is shown, and then in those above.
         let mut shown: Vec<Option<usize>> = vec![None; self.nodes.len()];
         self.in_order().into_iter().for_each(|node| shown[node] = Some(node));
-        let mut target_of_site = vec![NOWHERE; self.fold.sites.len()];
+        let mut target_of_site = vec![NOWHERE; self.fold.sums.sites.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             shown[index] = shown[index].or_else(|| shown[node.parent?]);
             let target = shown[index].map_or(NOWHERE, |node| node as u32);
@@ -205,7 +205,7 @@ impl<'f, 't> Groups<'f, 't> {
     }
 
     fn sites(&self, node: usize) -> impl Iterator<Item = &Site> {
-        self.nodes[node].sites.iter().map(|site| &self.fold.sites[*site as usize])
+        self.nodes[node].sites.iter().map(|site| &self.fold.sums.sites[*site as usize])
     }
 }
 
@@ -246,19 +246,19 @@ impl Labels {
     /// The key of the group of `level` that a site is in.
     pub fn key(&mut self, fold: &Fold<'_>, level: Level, site: &Site) -> u32 {
         let (key, trace) = (&site.key, fold.trace);
-        let shown = fold.stacks.shown(key.stack);
-        let frame = fold.stacks.frame(shown);
+        let shown = fold.sums.stacks.shown(key.stack);
+        let frame = fold.sums.stacks.frame(shown);
         match level {
             Level::Function => match frame {
                 None if key.reason.is_none() => self.intern(NOT_SAMPLED) | UNSAMPLED,
-                _ => fold.stacks.function(shown),
+                _ => fold.sums.stacks.function(shown),
             },
             Level::CallStack => shown.raw(),
-            Level::SourceFunction => fold.stacks.source_function(shown),
+            Level::SourceFunction => fold.sums.stacks.source_function(shown),
             Level::Module => frame.map_or(ModuleId::NONE, |frame| trace.frames.module[frame]).raw(),
             Level::SourceFile => self.intern(frame.map_or("", |frame| &trace.frames.file[frame])),
             Level::SourceLine => {
-                let line = frame.and_then(|frame| fold.stacks.source_line(frame));
+                let line = frame.and_then(|frame| fold.sums.stacks.source_line(frame));
                 self.intern(line.as_deref().unwrap_or_default())
             }
             Level::Thread => key.thread.raw(),
@@ -309,8 +309,8 @@ impl Labels {
         let trace = fold.trace;
         match level {
             Level::Function if key != NO_FUNCTION && key & UNSAMPLED != 0 => NOT_SAMPLED.into(),
-            Level::Function | Level::SourceFunction => fold.stacks.function_name(key).to_owned(),
-            Level::CallStack => fold.stacks.names(StackId::from_raw(key)).join(" ← "),
+            Level::Function | Level::SourceFunction => fold.sums.stacks.function_name(key).to_owned(),
+            Level::CallStack => fold.sums.stacks.names(StackId::from_raw(key)).join(" ← "),
             Level::Module => {
                 let module = ModuleId::from_raw(key).get().and_then(|row| trace.modules.path.get(row));
                 module.map_or("[unknown]", String::as_str).to_owned()

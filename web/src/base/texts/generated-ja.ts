@@ -99,8 +99,8 @@ export const lossesJa: Record<string, string> = {
   "mappings_lost": "記録されなかったマッピング。そのコードに名前がありません。",
 };
 
-/** Evidence of findings and notes of reports, by id. */
-export const sentencesJa: Record<string, string> = {
+/** Sentences of reports and remarks of recordings, by id. */
+export const messagesJa: Record<string, string> = {
   "cause-slept": "{who} は {place} でスリープしました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。",
   "cause-ran": "{who} は {place} を実行していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。",
   "cause-in-kernel": "その {share} はカーネルの中で、{call} のためです。",
@@ -272,7 +272,7 @@ export const sentencesJa: Record<string, string> = {
   "created-at": "{place} で作成されました。",
   "within-task": "そのうち {share} はタスク {task} の中です。",
   "oversubscription": "プログラムの CPU 時間の {share} で、{cpus} 個より多いスレッドに同時に仕事がありました (仕事があった間の平均は {ready} 個)。",
-  "cpus-taken": "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[記録中に CPU を使っていた他のプログラム: {names}。]",
+  "cpus-taken": "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[他のプログラムは CPU を {others} 使いました。][その前にいたもの: {names}。]",
   "cpu-quota": "コントロールグループが {period} に使える CPU 時間は {runtime} で、{periods} 周期のうち {throttled} 周期で使い切りました。スレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした。",
   "cpu-quota-by-period": "スレッドは {period} の周期の始まりで再び実行され、それまで {stopped} の間 CPU を得られませんでした。",
   "cpu-quota-needed": "平均 {cpus} 個の CPU を使えたはずですが、クォータは {has} 個です。",
@@ -399,10 +399,6 @@ export const sentencesJa: Record<string, string> = {
   "no-text-file": "{file} はコピーされていません。テキストではありません。",
   "text-newer": "{file} はプログラムより新しいため、行がずれているかもしれません。",
   "stands-still": "すべてのスレッドが {wall} の間、プログラムの他のスレッドだけを待っています: {waits}。シグナルや他のプログラムが起こすのでなければ、誰も起こせません: 待機より前に行われた通知、解放されていないロック、閉じられていないキュー、自分たちにしかできない作業を待つワーカーを探してください。",
-};
-
-/** Remarks of collection, finalization and merging, by id. */
-export const noticesJa: Record<string, string> = {
   "wakes-from-interrupts": "このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。",
   "without-bpf": "BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床、その起床から CPU を得るまでの時間、ロックを取得する 1 回の呼び出しに属する待機、ロックの作成場所は分かりません。",
   "kernel-unseen": "カーネルが何をしたかは分かりません。一般ユーザーに見えるのは kernel.perf_event_paranoid が 1 以下の場合だけです。",

@@ -1,7 +1,7 @@
 // The Japanese texts hold no English, and one word for one thing.
 
 import { expect, test } from 'vitest';
-import { columnsJa, lossesJa, noticesJa, sentencesJa } from './generated-ja';
+import { columnsJa, lossesJa, messagesJa } from './generated-ja';
 import { ja } from './ja';
 import { BRACKETS_JA, OBJECTS_JA } from './names-ja';
 import { problemHintsJa, problemsJa } from './problems-ja';
@@ -12,10 +12,9 @@ const CATALOGUES: Record<string, string>[] = [
   lossesJa,
   BRACKETS_JA,
   OBJECTS_JA,
-  noticesJa,
+  messagesJa,
   problemHintsJa,
   problemsJa,
-  sentencesJa,
   helpJa,
   titleJa,
   ...Object.values(columnsJa).flat(),

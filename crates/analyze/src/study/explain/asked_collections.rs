@@ -54,5 +54,5 @@ pub fn asked_collections(fold: &Fold<'_>, root: &RootCause) -> Option<String> {
     }
     let asked_ns = places.values().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let (place, _) = places.into_iter().max_by_key(|(_, ns)| *ns)?;
-    (asked_ns as f64 >= MOSTLY * root.wall_ns as f64).then(|| wait_place(trace, &fold.stacks, place).at)
+    (asked_ns as f64 >= MOSTLY * root.wall_ns as f64).then(|| wait_place(trace, &fold.sums.stacks, place).at)
 }

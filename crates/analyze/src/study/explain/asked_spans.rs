@@ -38,7 +38,7 @@ fn kept_outside(fold: &Fold<'_>, classes: &Classes<'_, '_>, saturated: &[usize])
     if fold.query.is_filtered() || fold.query.waiters.is_some() {
         return Vec::new();
     }
-    let blocked = blocked_spans(fold.trace, &fold.stacks, classes);
+    let blocked = blocked_spans(fold.trace, &fold.sums.stacks, classes);
     let blocked = blocked.into_iter().filter(|(thread, _)| !saturated.contains(thread));
     let whole = saturated.iter().map(|thread| (*thread, (0, u64::MAX)));
     let mut kept: Vec<(usize, (u64, u64))> = blocked.chain(whole).collect();

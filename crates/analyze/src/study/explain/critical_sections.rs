@@ -64,7 +64,7 @@ mod tests {
         let explanation = explain(&fold);
         let lock =
             explanation.causes.iter().find_map(|root| Some(root.chains.first()?.0.first()?.label)).expect("a lock");
-        let of = (&trace, &fold.stacks, &explanation.names);
+        let of = (&trace, &fold.sums.stacks, &explanation.names);
         let ran = explanation.causes.iter().filter(|root| root.wait_ns > 0);
         ran.map(|root| (root.function().to_owned(), runs_outside_critical_section(of, root, lock))).collect()
     }

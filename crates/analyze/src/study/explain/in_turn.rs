@@ -55,7 +55,7 @@ mod tests {
         let trace = trace(picture);
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
-        let names = Names::new(&trace, &fold.stacks);
+        let names = Names::new(&trace, &fold.sums.stacks);
         let last = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).last().unwrap();
         in_turn(&trace, &names, last).map(|it| it.count)
     }

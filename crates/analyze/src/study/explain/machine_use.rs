@@ -33,8 +33,8 @@ pub fn machine_use(fold: &Fold<'_>, windows: &Windows) -> Option<MachineUse> {
     }
     let capacity_ns = windows.length_ns() as f64 * f64::from(cpus);
     let of_machine = |ns: u64| (capacity_ns * (ns as f64 / all_ns as f64).min(1.0)) as u64;
-    let part = windows.length_ns() as f64 / fold.windows.length_ns().max(1) as f64;
-    let ran_ns = ConcurrencyStats::average(&fold.levels.histogram_cpu) * windows.length_ns() as f64;
+    let part = windows.length_ns() as f64 / fold.sums.windows.length_ns().max(1) as f64;
+    let ran_ns = ConcurrencyStats::average(&fold.sums.levels.histogram_cpu) * windows.length_ns() as f64;
     let (idle_ns, stolen_ns) = (of_machine(idle_ns), of_machine(stolen_ns));
     let manifest = &fold.trace.manifest;
     let of_recording = windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
@@ -43,7 +43,7 @@ pub fn machine_use(fold: &Fold<'_>, windows: &Windows) -> Option<MachineUse> {
     let other_use = [ran_ns as u64, idle_ns, stolen_ns, of_machine(collector_ns)];
     let others_ns = other_use.into_iter().fold(capacity_ns as u64, u64::saturating_sub);
     Some(MachineUse {
-        denied_ns: (fold.levels.denied_ns as f64 * part) as u64,
+        denied_ns: (fold.sums.levels.denied_ns as f64 * part) as u64,
         others_ns,
         unseen_ns: others_ns.saturating_sub((seen_ns as f64 * of_recording) as u64),
         idle_ns,

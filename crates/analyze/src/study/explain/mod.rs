@@ -193,13 +193,13 @@ pub struct Explanation<'f, 't> {
 
 /// Explains the waits of a fold: those that its filters let through, by all that is recorded.
 pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
-    explain_within(fold, &fold.windows)
+    explain_within(fold, &fold.sums.windows)
 }
 
 /// The same from slices of the time, where the rows are too many to be walked at once: all times are estimates then, those of the
 /// slices in proportion. An instant answer costs the rows of the slices and one pass over all.
 pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
-    let (slices, share) = close_look(fold.trace, &fold.windows);
+    let (slices, share) = close_look(fold.trace, &fold.sums.windows);
     let mut explanation = explain_within(fold, &Windows::of_parts(&slices));
     if share < 1.0 {
         explanation.share = share;
@@ -210,12 +210,12 @@ pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
 
 fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<'f, 't> {
     let trace = fold.trace;
-    let mut names = Names::new(trace, &fold.stacks);
+    let mut names = Names::new(trace, &fold.sums.stacks);
     let roles: Vec<RoleId> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
     let role_of = |thread: usize| roles.get(thread).copied().unwrap_or(NOTHING);
     let mut idle = IdleWaits::default();
     let is_idle =
-        |key: &dwell_store::EventKey| idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
+        |key: &dwell_store::EventKey| idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
     let classes = Classes::new(trace, &role_of, &mut names, is_idle);
     let cpus = CpuRuns::new(trace, windows);
     let mut accounts = lives(trace, windows, &role_of);

@@ -20,7 +20,8 @@ pub fn mostly_ran(fold: &Fold<'_>, ns: &BTreeMap<StackId, u64>) -> Option<(Strin
         ns.iter().map(|(stack, ns)| (*stack, *ns)).filter(|(_, ns)| *ns > 0).collect();
     stacks.sort_by_key(|(stack, ns)| (Reverse(*ns), *stack));
     stacks.truncate(LOOKED_AT);
-    let places: Vec<CodePlace> = stacks.iter().map(|(stack, _)| run_place(fold.trace, &fold.stacks, *stack)).collect();
+    let places: Vec<CodePlace> =
+        stacks.iter().map(|(stack, _)| run_place(fold.trace, &fold.sums.stacks, *stack)).collect();
     let with_places = (0 as CauseId..).zip(places.iter().zip(&stacks));
     let causes: Vec<CauseAt<'_>> =
         with_places.map(|(cause, (place, (_, ns)))| CauseAt { place, ns: *ns, cause }).collect();

@@ -45,12 +45,12 @@ pub fn explain_wait<'f, 't>(
     if from >= to || !rows.of(thread).contains(&row) {
         return None;
     }
-    let mut names = Names::new(trace, &fold.stacks);
+    let mut names = Names::new(trace, &fold.sums.stacks);
     let roles: Vec<_> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
     let role_of = |thread: usize| roles[thread];
     let mut idle = IdleWaits::default();
     let is_idle =
-        |key: &dwell_store::EventKey| idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
+        |key: &dwell_store::EventKey| idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
     let classes = Classes::new(trace, &role_of, &mut names, is_idle);
     let cpus = CpuRuns::new(trace, &Windows::of_parts(&[Part { from, to, to_the_end: false }]));
     let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus).with_pieces();

@@ -121,7 +121,7 @@ mod tests {
         looks.into_iter().for_each(|row| trace.objects.kind[row] = ObjectType::Sleep.code());
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
-        let mut names = Names::new(&trace, &fold.stacks);
+        let mut names = Names::new(&trace, &fold.sums.stacks);
         let stack = trace.events().off_cpu_key(0).stack();
         let thread = trace.off_cpu.thread[0].get().unwrap();
         let cause = Cause {

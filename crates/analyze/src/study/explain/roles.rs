@@ -340,7 +340,7 @@ mod tests {
         trace.tables_changed();
         let query = dwell_query::question::query::Query::default();
         let fold = dwell_query::engine::fold::Fold::new(&trace, &query).unwrap();
-        assert_eq!(roles(&trace, &fold.stacks)[1..], ["ForkJoinPool-N- DelayScheduler", "ForkJoinPool-N-"]);
+        assert_eq!(roles(&trace, &fold.sums.stacks)[1..], ["ForkJoinPool-N- DelayScheduler", "ForkJoinPool-N-"]);
     }
 
     #[test]

@@ -363,12 +363,12 @@ proptest! {
         each_wait_is_its_pieces(&fold, 64)?;
         each_wait_is_its_pieces(&fold, 2)?;
         // Slices of the time, too.
-        let (from, to) = fold.windows.bounds();
+        let (from, to) = fold.sums.windows.bounds();
         let third = (to - from) / 3;
         let slices: Vec<Part> = [(from, from + third), (from + 2 * third, to)]
             .into_iter()
             .filter(|(from, to)| from < to)
-            .flat_map(|(from, to)| fold.windows.inside(from, to))
+            .flat_map(|(from, to)| fold.sums.windows.inside(from, to))
             .collect();
         let mut of_slices = explain_within(&fold, &Windows::of_parts(&slices));
         are_the_whole(&of_slices)?;

