@@ -73,17 +73,14 @@ pub fn advice(
         (CauseKind::Collected, _) => asked_collections(fold, root)
             .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
-        (CauseKind::RunQueue, Some(label)) if kind == Contention::Lock && !names.is_fiber(root.cause.role) => {
-            say!(ADVICE_QUEUED_HOLDER, label = label)
-        }
-        (CauseKind::RunQueue, _) => queued(fold, explanation, root),
+        (CauseKind::RunQueue, _) => queued(fold, explanation, root, lock.filter(|_| kind == Contention::Lock)),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
         (CauseKind::Unknown, _) if names.is_full_pipe(root.cause.label) => {
             say!(ADVICE_FULL, label = names.label(root.cause.label))
         }
-        (CauseKind::Unknown, _) if root.meanwhile.is_some() => say!(ADVICE_MEANWHILE),
+        (CauseKind::Unknown, _) if root.meanwhile.is_some() => pace_words::meanwhile(explanation, root),
         (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
             of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(explanation, root))
@@ -223,14 +220,19 @@ fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
 }
 
 /// What to do about threads that have no CPU, and hold nothing.
-fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    let queue = &explanation.run_queue;
+fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, lock: Option<&str>) -> Sentence {
+    let (queue, names) = (&explanation.run_queue, &explanation.names);
+    if names.is_fiber(root.cause.role) {
+        return say!(ADVICE_QUEUED_FIBERS);
+    }
+    if let Some(lock) = lock {
+        return say!(ADVICE_QUEUED_HOLDER, label = lock);
+    }
     match root.cause.behind {
-        _ if explanation.names.is_fiber(root.cause.role) => say!(ADVICE_QUEUED_FIBERS),
         NOTHING if queue.quota_ns > 0 => say!(ADVICE_QUEUED_QUOTA),
         NOTHING => say!(ADVICE_QUEUED_OTHERS),
         // Those that are seen there may have been left no other CPU.
-        _ if queue.others_ns > queue.own_ns => say!(ADVICE_QUEUED_OTHERS),
+        _ if queue.others_ns > queue.own_ns => say!(ADVICE_QUEUED_BESIDE),
         _ if are_too_many(fold) => say!(ADVICE_QUEUED),
         _ => say!(ADVICE_QUEUED_OWN),
     }
@@ -249,7 +251,7 @@ fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -
     if root.is_for_outside() && are_free {
         return say!(ADVICE_SLEPT_FOR_OUTSIDE, who = explanation.names.role(root.cause.role));
     }
-    busy_for_outside(explanation, root).unwrap_or_else(|| say!(ADVICE_SLEPT_MEANWHILE))
+    busy_for_outside(explanation, root).unwrap_or_else(|| pace_words::slept_between(explanation, root))
 }
 
 /// What to do where threads that others ask from outside were never without work.

@@ -4,12 +4,34 @@ use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
 use crate::sentences::say;
-use crate::study::explain::{Explanation, RootCause, in_turn};
+use crate::study::explain::{Explanation, Link, MeanwhileKind, RootCause, in_turn};
 
 /// Part of the way to the program's end from which on they may be.
-const PACE: f64 = 0.8;
+const PACE: f64 = 0.5;
 /// The same of the timers of event loops, which do other things between them.
 const LOOP_PACE: f64 = 0.3;
+
+/// The program by which scripts pause (coreutils).
+const PAUSE: &str = "sleep";
+
+/// What to do about sleeps of a thread that hands something to another one between them: a sensor, a ticker. Where the others ask it for something,
+/// it is no pace.
+pub fn slept_between(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let names = &explanation.names;
+    let takes = |link: &Link| {
+        let label = names.label(link.label);
+        names.is_channel(link.label) || HAND_OVERS.iter().any(|words| label.contains(words))
+    };
+    let is_handed = !root.chains.is_empty() && root.chains.iter().all(|(chain, _)| chain.first().is_some_and(takes));
+    let is_one = explanation
+        .accounts
+        .get(&root.cause.role)
+        .is_some_and(|account| account.threads == 1 && root.wait_ns as f64 >= PACE * account.life_ns as f64);
+    if is_handed && is_one { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+}
+
+/// What is called so hands things over, or tells of changes.
+const HAND_OVERS: [&str; 3] = ["ondition variable", "ondition Variable", "{inotify}"];
 
 /// Whether the program hardly does anything else, and nobody waits for that.
 fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
@@ -21,6 +43,12 @@ pub fn polled(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     if is_pace(explanation, root) { say!(ADVICE_POLLED_PACED) } else { say!(ADVICE_POLLED_BY_OTHERS) }
 }
 
+/// What to do about a wait that nobody was seen to end, while others did something.
+pub fn meanwhile(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let slept = root.meanwhile.as_ref().is_some_and(|others| others.did == MeanwhileKind::Slept);
+    if slept && is_pace(explanation, root) { say!(ADVICE_MEANWHILE_PACED) } else { say!(ADVICE_MEANWHILE) }
+}
+
 /// What to do about a time-out that only the program's end waited for.
 pub fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_END_TIMED_OUT) }
@@ -28,6 +56,9 @@ pub fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentenc
 
 /// What to do about a sleep that nobody else waits for.
 pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if explanation.names.role(root.cause.role) == PAUSE {
+        return say!(ADVICE_PACED);
+    }
     if root.is_of_the_end() && in_turn(fold.trace, &explanation.names, root.cause.role).is_some() {
         return say!(ADVICE_IN_TURN);
     }

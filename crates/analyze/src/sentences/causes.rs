@@ -204,6 +204,9 @@ sentence_table! {
     ADVICE_RATE = "advice-rate",
         "A limit of the rate lets it wait: raise the limit as far as those bear it who are asked, ask for several things at once, or ask for less.",
         "レート制限によって待っています。相手が耐えられる範囲で制限を上げる、複数をまとめて問い合わせる、または問い合わせを減らしてください。";
+    ADVICE_SLEPT_BETWEEN = "advice-slept-between",
+        "If that is the pace at which it is meant to go (a sensor, a ticker), nothing is wrong. Else sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
+        "意図した周期 (センサーやティッカーなど) なら、問題はありません。そうでなければ、スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
     ADVICE_SLEPT_MEANWHILE = "advice-slept-meanwhile",
         "Others wait meanwhile: sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
         "その間、他のスレッドが待っています。スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
@@ -305,6 +308,8 @@ sentence_table! {
         "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
     ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPUs: the account of the run queue in `dwell report explain` says how long, and which were seen.",
         "他のプログラムが CPU を使っていました。その時間と名前は `dwell report explain` の実行キューの内訳にあります。";
+    ADVICE_QUEUED_BESIDE = "advice-queued-beside", "Other programs had the other CPUs: the account of the run queue in `dwell report explain` says how long, and which were seen.",
+        "他のプログラムが残りの CPU を使っていました。その時間と名前は `dwell report explain` の実行キューの内訳にあります。";
     ADVICE_QUEUED_QUOTA = "advice-queued-quota", "Other programs had the CPU, or a quota was used up: the account of the run queue in `dwell report explain` says which.",
         "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
@@ -396,6 +401,8 @@ sentence_table! {
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
         "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
+    ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else look at them first; `dwell collect threading --fibers exact` sees who ended the wait.",
+        "意図した周期なら、問題はありません。そうでなければ、まずそのスリープを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it. A ticker's channel keeps its pace.",
         "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。ティッカーのチャネルなら、その周期です。";
 }

@@ -1,5 +1,5 @@
 //! Who ended the waits of sampled fibers, as far as their places tell. Takes a result in which fibers stand for threads; splits waits
-//! by who held the lock meanwhile, and names the child whose end a wait group or a channel waited for.
+//! by who held the lock meanwhile, and names the child or the process whose end was waited for.
 //!
 //! A lock of Go does not say who has it. But whoever has it is in a function that took it, and runs or waits for something else there.
 //! Where several are there at once, their call sites tell: two fibers can be at one outside of the lock, never within. This is an
@@ -14,8 +14,11 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
 
+mod child_processes;
 #[cfg(test)]
 mod tests;
+
+use self::child_processes::name_child_processes;
 
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
 const CALLERS: usize = 3;
@@ -37,6 +40,7 @@ pub fn name_enders(view: &mut Trace) {
     };
     view.off_cpu = split(&view.off_cpu, fibers, &spans);
     name_children(view, fibers);
+    name_child_processes(view, fibers);
     view.tables_changed();
 }
 
@@ -412,10 +416,11 @@ fn name_children(view: &mut Trace, fibers: usize) {
                     rows.push(piece);
                 });
             }
-            // A channel may be a ticker's, which no child ends.
+            // A channel may be a ticker's, which no child ends: not even one that is still there when the program ends.
             Some(made) => {
                 let end_ns = row.start_ns.saturating_add(row.wait_ns);
-                let child = last_child(made, end_ns, near_ns).filter(|child| child.end_ns > row.start_ns);
+                let child = last_child(made, end_ns, near_ns);
+                let child = child.filter(|child| child.ended_itself && child.end_ns > row.start_ns);
                 let named = child.map(|child| (child.fiber, WakerKind::Thread.code()));
                 let (waker, waker_kind) = named.unwrap_or((row.waker, row.waker_kind));
                 rows.push(OffCpuRow { waker, waker_kind, ..row });

@@ -9,12 +9,14 @@ use super::*;
 /// Rows of objects.
 const LEDGER: usize = 0;
 const ORDERS: usize = 1;
+const RESULTS: usize = 2;
 const AT_LOCK: &str = "main.book:1 sync.(*Mutex).Lock runtime.gopark";
 
-/// So many fibers that were looked at each 10 ns, and a mutex.
+/// So many fibers that were looked at each 10 ns, a mutex, a wait group and a channel.
 fn fibers(count: usize) -> Trace {
     let mut trace = Trace::new(Manifest { fiber_interval_ns: 10, ..Manifest::default() });
-    for (kind, name) in [(ObjectType::Mutex, "ledger"), (ObjectType::WaitGroup, "orders")] {
+    let objects = [(ObjectType::Mutex, "ledger"), (ObjectType::WaitGroup, "orders"), (ObjectType::Channel, "results")];
+    for (kind, name) in objects {
         trace.objects.push(ObjectRow {
             kind: kind.code(),
             name: name.into(),
@@ -187,4 +189,21 @@ fn a_wait_group_waits_for_one_of_those_that_do_the_same() {
     waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
     name_enders(&mut trace);
     assert_eq!(pieces(&trace, 0), [(0, 100, Some(2), false)]);
+}
+
+/// A ticker's channel, too, is received from until the program ends.
+#[test]
+fn a_channel_waits_for_no_child_that_waits_to_the_programs_end() {
+    let ended = |waits_on: bool| {
+        let mut trace = fibers(2);
+        match waits_on {
+            true => waits(&mut trace, 1, (0, 100), LEDGER, "main.listen net.(*netFD).Read runtime.gopark"),
+            false => runs(&mut trace, 1, (0, 100), "main.work"),
+        }
+        waits(&mut trace, 0, (0, 100), RESULTS, "main.main runtime.chanrecv1 runtime.gopark");
+        name_enders(&mut trace);
+        pieces(&trace, 0)
+    };
+    assert_eq!(ended(false), [(0, 100, Some(1), false)]);
+    assert_eq!(ended(true), [(0, 100, None, false)]);
 }
