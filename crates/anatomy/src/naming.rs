@@ -40,8 +40,8 @@ impl<'a> Naming<'a> {
         self.blocks + self.waiting.len() as u32
     }
 
-    /// Tells the listener of what has come since the last time.
-    pub fn tell(&mut self, listener: &mut dyn Listener) {
+    /// Gives the listener what has come since the last time.
+    pub fn emit(&mut self, listener: &mut dyn Listener) {
         if self.waiting.is_empty() {
             return;
         }

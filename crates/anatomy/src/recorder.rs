@@ -194,7 +194,7 @@ impl Recorder {
                 naming.add_block(block, module);
             }
             Message::Chunk { cpu, chunk, words } => {
-                naming.tell(listener);
+                naming.emit(listener);
                 self.take_chunk(Filled { cpu, chunk, words: words as usize }, naming.count(), listener)?;
                 // A recorder that has gone needs none.
                 let _ = self.tokens.write_all(&chunk.to_le_bytes());
@@ -225,12 +225,12 @@ impl Recorder {
         self.words.extend(bytes.as_chunks().0.iter().map(|word| Word(u64::from_le_bytes(*word))));
         let unfinished = split_unfinished(&mut self.words, blocks);
         self.threads.unfinished.insert(thread, unfinished);
-        self.tell(thread, listener);
+        self.emit(thread, listener);
         Ok(())
     }
 
     /// Hands the words on.
-    fn tell(&mut self, thread: u32, listener: &mut dyn Listener) {
+    fn emit(&mut self, thread: u32, listener: &mut dyn Listener) {
         if self.words.is_empty() {
             return;
         }
@@ -246,7 +246,7 @@ impl Recorder {
     fn finish(&mut self, thread: u32, listener: &mut dyn Listener) {
         self.words = self.threads.unfinished.remove(&thread).unwrap_or_default();
         marks_behind(&mut self.words);
-        self.tell(thread, listener);
+        self.emit(thread, listener);
     }
 
     /// Messages that one that was killed did not send any more.
@@ -265,7 +265,7 @@ impl Recorder {
     fn take_the_rest(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) {
         let Some(base) = self.base else { return };
         self.empty_outbox(naming, listener);
-        naming.tell(listener);
+        naming.emit(listener);
         let mut lanes = vec![0u8; LANES * LANE_BYTES];
         if self.memory.read_exact_at(&mut lanes, 0).is_err() {
             return;

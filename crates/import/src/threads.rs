@@ -25,7 +25,7 @@ pub struct KnownThread {
     /// Its name.
     pub name: [u8; NAME_BYTES],
     /// Whether Dwell's records have it.
-    pub is_told: bool,
+    pub is_described: bool,
     /// Whether it is on a CPU.
     pub place: Place,
     /// When it began to end: it still runs for a while.

@@ -168,7 +168,7 @@ impl<'d> Translator<'d> {
         if period_ns != 0 && (self.tally.period_ns == 0 || period_ns < self.tally.period_ns) {
             self.tally.period_ns = period_ns;
         }
-        self.tell(tid, tgid)?;
+        self.describe_thread(tid, tgid)?;
         let (user_stack, kernel_stack) = self.stacks(sample.stamp, chain)?;
         if self.plan.has_switches() {
             self.is_on_cpu(tid, self.cpus.on(cpu))?;
@@ -212,7 +212,7 @@ impl<'d> Translator<'d> {
             ..SwitchRecord::zeroed()
         };
         if out != 0 {
-            self.tell(out, stamp.tgid)?;
+            self.describe_thread(out, stamp.tgid)?;
             self.is_on_cpu(out, before)?;
             if state & ENDED != 0 {
                 self.end(out, stamp.time_ns)?;
@@ -226,7 +226,7 @@ impl<'d> Translator<'d> {
         }
         // Of a single program's threads perf tells when they leave only: others than those are strangers.
         if next != 0 && self.threads.find(next).is_some() {
-            self.tell(next, 0)?;
+            self.describe_thread(next, 0)?;
             self.was_off_cpu(next)?;
             self.arrive(&mut record, next);
         }
@@ -244,7 +244,7 @@ impl<'d> Translator<'d> {
         if (leaves && self.plan.traces_switches) || (!leaves && place == Place::OnCpu) {
             return Ok(());
         }
-        self.tell(stamp.tid, stamp.tgid)?;
+        self.describe_thread(stamp.tid, stamp.tgid)?;
         let mut record = SwitchRecord {
             h: header(raw_kind::SWITCH, 0, stamp.time_ns),
             cpu: stamp.cpu,
@@ -349,20 +349,20 @@ impl<'d> Translator<'d> {
         };
         let mut wake = Wake { time_ns, tid: 0, context, stack: 0 };
         if context == waker_context::TASK {
-            self.tell(tid, tgid)?;
+            self.describe_thread(tid, tgid)?;
             (wake.tid, wake.stack) = (tid, self.stacks(sample.stamp, chain)?.0);
         }
         self.wakes.insert(woken, wake);
         Ok(())
     }
 
-    /// Tells of a thread that was there from the start, when something happens to it first.
-    fn tell(&mut self, tid: u32, tgid: u32) -> Result<(), Error> {
+    /// Describes a thread that was there from the start, when something happens to it first.
+    fn describe_thread(&mut self, tid: u32, tgid: u32) -> Result<(), Error> {
         let thread = self.threads.of(tid, tgid);
-        if thread.is_told {
+        if thread.is_described {
             return Ok(());
         }
-        thread.is_told = true;
+        thread.is_described = true;
         let time_ns = self.tally.first_ns;
         let record = ThreadNewRecord {
             h: header(raw_kind::THREAD_NEW, tid, time_ns),
@@ -381,14 +381,14 @@ impl<'d> Translator<'d> {
         let is_exec = record.misc & MISC_COMM_EXEC != 0 && record.time_ns != 0;
         let thread = self.threads.of(tid, tgid);
         thread.name = name(text);
-        let (is_told, comm, tgid) = (thread.is_told, thread.name, thread.tgid);
+        let (is_described, comm, tgid) = (thread.is_described, thread.name, thread.tgid);
         if is_exec {
-            self.tell(tid, tgid)?;
+            self.describe_thread(tid, tgid)?;
             let h = header(raw_kind::EXEC, tid, record.time_ns);
             let exec = ExecRecord { h, tgid, old_tid: tid, comm, ..ExecRecord::zeroed() };
             return self.trace.once(record.time_ns, |records| records.fixed(&exec));
         }
-        if is_told {
+        if is_described {
             let renamed = ThreadNameRecord { h: header(raw_kind::THREAD_NAME, tid, record.time_ns), comm };
             return self.trace.once(record.time_ns, |records| records.fixed(&renamed));
         }
@@ -405,11 +405,11 @@ impl<'d> Translator<'d> {
         }
         self.end(tid, time_ns)?; // its id is used again
         if parent != 0 && parent != NOBODY {
-            self.tell(parent, parent_tgid)?;
+            self.describe_thread(parent, parent_tgid)?;
         }
         let comm = self.threads.of(parent, parent_tgid).name;
         let thread = self.threads.of(tid, tgid);
-        (thread.name, thread.is_told) = (comm, true);
+        (thread.name, thread.is_described) = (comm, true);
         let record = ThreadNewRecord {
             h: header(raw_kind::THREAD_NEW, tid, time_ns),
             tgid,
@@ -431,7 +431,7 @@ impl<'d> Translator<'d> {
     /// The thread begins to end. With switches it is gone when it leaves its CPU.
     fn exit(&mut self, tid: u32, time_ns: u64) -> Result<(), Error> {
         match self.threads.find(tid) {
-            Some(thread) if thread.is_told && self.plan.has_switches() => {
+            Some(thread) if thread.is_described && self.plan.has_switches() => {
                 thread.ends_ns = Some(time_ns);
                 Ok(())
             }
@@ -441,7 +441,7 @@ impl<'d> Translator<'d> {
 
     fn end(&mut self, tid: u32, time_ns: u64) -> Result<(), Error> {
         self.wakes.remove(&tid);
-        let Some(mut thread) = self.threads.remove(tid).filter(|thread| thread.is_told) else { return Ok(()) };
+        let Some(mut thread) = self.threads.remove(tid).filter(|thread| thread.is_described) else { return Ok(()) };
         if !self.plan.has_switches() {
             sampling::leave(&mut self.trace, (tid, &mut thread))?;
         }

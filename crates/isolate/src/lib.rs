@@ -80,7 +80,7 @@ impl WorkerPool<'_> {
         let mut told = Vec::new();
         let (limits, ends) = (self.limits, self.ends);
         let (count, next) = (self.count, &mut self.next);
-        self.workers.retain_mut(|worker| match worker.hear(limits) {
+        self.workers.retain_mut(|worker| match worker.read_answers(limits) {
             WorkerReport::Nothing if Instant::now() < worker.until => true,
             WorkerReport::Nothing => {
                 told.push((worker.item, Err(Death::Deadline(limits.time_per_item))));

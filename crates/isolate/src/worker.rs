@@ -77,7 +77,7 @@ impl Worker {
     }
 
     /// Takes what it has written.
-    pub fn hear(&mut self, limits: &Limits) -> WorkerReport {
+    pub fn read_answers(&mut self, limits: &Limits) -> WorkerReport {
         let mut piece = [0; MOST_READ];
         loop {
             let bytes = match self.answers.read(&mut piece) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::hidden_threads::hidden;
-use dwell_query::engine::row_sampling::close_look;
+use dwell_query::engine::row_sampling::sampled_parts;
 use dwell_query::measure::quantile::{median, median_of};
 use dwell_query::question::windows::Part;
 use dwell_query::stacks::call_stacks::FunctionId;
@@ -59,7 +59,7 @@ const TIMES: f64 = 3.0;
 const UNLIKELY: f64 = 0.01;
 
 pub fn event_loop_blocked(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let (parts, share) = close_look(evidence.fold.trace, &evidence.fold.sums.windows);
+    let (parts, share) = sampled_parts(evidence.fold.trace, &evidence.fold.sums.windows);
     let mut reader = TurnReader::new(evidence.fold);
     let loops = loops(evidence, &reader);
     loops.into_iter().filter_map(|thread| blocked(evidence, (&parts, share), &mut reader, thread)).collect()

@@ -10,7 +10,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
 use crate::sentences::say;
-use crate::study::lives::Lives;
+use crate::study::lives::LifeSpans;
 
 /// One child computes, and the next one is started when it has ended.
 pub const SERIAL_CHILDREN: FindingDef = FindingDef {
@@ -83,7 +83,7 @@ fn families<'t>(evidence: &Evidence<'_, 't>) -> Vec<Family<'t>> {
 
 fn finding(evidence: &Evidence<'_, '_>, family: &Family<'_>, cpu_ns: &CpuOfTrees<'_>) -> Option<Finding> {
     let fold = evidence.fold;
-    let lives = Lives::of(family.lives.clone());
+    let lives = LifeSpans::of(family.lives.clone());
     let cpus = cpu_ns.of(&family.children) as f64 / lives.any_ns.max(1) as f64;
     let target = target_concurrency(fold.trace, fold.query);
     let leaves_cpus = (LEAST_CPUS..=MOST_CPUS * f64::from(target)).contains(&cpus);

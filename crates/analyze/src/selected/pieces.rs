@@ -54,7 +54,7 @@ pub struct WaitDetails {
 
 /// Tells what `thread`, a row, did in the query's windows. Running and waiting and queueing are told without a gap, so that they add up
 /// to the part of the thread's life in the windows. A sample stands for the running time since the sample before, as in the sums.
-pub fn for_each_piece(fold: &Fold<'_>, thread: usize, mut tell: impl FnMut(SelectedPiece)) {
+pub fn for_each_piece(fold: &Fold<'_>, thread: usize, mut emit: impl FnMut(SelectedPiece)) {
     let threads = &fold.trace.threads;
     let (Some(born), Some(died)) = (threads.start_ns.get(thread), threads.end_ns.get(thread)) else { return };
     let off_cpu = &fold.trace.events().off_cpu;
@@ -63,14 +63,14 @@ pub fn for_each_piece(fold: &Fold<'_>, thread: usize, mut tell: impl FnMut(Selec
     for row in off_cpu.of(thread) {
         // Of intervals that overlap, in a damaged trace, the later part counts.
         let start = off_cpu.start_ns(row).clamp(reached, (*died).max(reached));
-        running.tell((reached, start), cpu, &mut tell);
+        running.emit((reached, start), cpu, &mut emit);
         let woken = off_cpu.woken_ns(row).clamp(start, (*died).max(start));
         let ran = off_cpu.end_ns(row).clamp(woken, (*died).max(woken));
         cpu = Some(off_cpu.cpu(row)).filter(|cpu| *cpu != u16::MAX);
-        absence(fold, row, [start, woken, ran], &mut tell);
+        absence(fold, row, [start, woken, ran], &mut emit);
         reached = ran;
     }
-    running.tell((reached, *died), cpu, &mut tell);
+    running.emit((reached, *died), cpu, &mut emit);
 }
 
 /// A sample that was taken of a running thread. Times in ns since the start of the collection.
@@ -85,18 +85,18 @@ pub struct SelectedSample {
 }
 
 /// Tells the samples of `thread`, a row, that lie in the query's windows and that its filters let through.
-pub fn for_each_sample(fold: &Fold<'_>, thread: usize, mut tell: impl FnMut(SelectedSample)) {
+pub fn for_each_sample(fold: &Fold<'_>, thread: usize, mut emit: impl FnMut(SelectedSample)) {
     let events = fold.trace.events();
     for row in events.samples.of(thread) {
         let (time_ns, key, cpu) = (events.samples.time_ns(row), events.samples.key(row), events.samples.cpu(row));
         let site = fold.running_site(key, Some(cpu), context(fold.trace, thread, time_ns.saturating_sub(1)));
         if fold.sums.windows.contains(time_ns) && is_selected(fold, site) {
-            tell(SelectedSample { time_ns, cpu, stack: fold.sums.stacks.shown(events.key(key).stack()) });
+            emit(SelectedSample { time_ns, cpu, stack: fold.sums.stacks.shown(events.key(key).stack()) });
         }
     }
 }
 
-fn absence(fold: &Fold<'_>, row: usize, [start, woken, ran]: [u64; 3], tell: &mut impl FnMut(SelectedPiece)) {
+fn absence(fold: &Fold<'_>, row: usize, [start, woken, ran]: [u64; 3], emit: &mut impl FnMut(SelectedPiece)) {
     let key = fold.trace.events().off_cpu_key(row);
     let site = fold.site_of_row(row);
     let details = WaitDetails {
@@ -112,10 +112,10 @@ fn absence(fold: &Fold<'_>, row: usize, [start, woken, ran]: [u64; 3], tell: &mu
     let (stack, selected) = (fold.sums.stacks.shown(key.stack()), is_selected(fold, site));
     for (from_ns, to_ns) in fold.sums.windows.clip(start, woken) {
         let did = ThreadActivity::Waited(WaitDetails { has_end: to_ns == woken, ..details });
-        tell(SelectedPiece { did, from_ns, to_ns, stack, cpu, selected });
+        emit(SelectedPiece { did, from_ns, to_ns, stack, cpu, selected });
     }
     for (from_ns, to_ns) in fold.sums.windows.clip(woken, ran) {
-        tell(SelectedPiece { did: ThreadActivity::Queued, from_ns, to_ns, stack, cpu, selected });
+        emit(SelectedPiece { did: ThreadActivity::Queued, from_ns, to_ns, stack, cpu, selected });
     }
 }
 
@@ -133,7 +133,7 @@ impl<'f, 't> RunningTime<'f, 't> {
         Self { fold, thread, next_sample: samples.start, samples_end: samples.end }
     }
 
-    fn tell(&mut self, (mut from, to): (u64, u64), cpu: Option<u16>, tell: &mut impl FnMut(SelectedPiece)) {
+    fn emit(&mut self, (mut from, to): (u64, u64), cpu: Option<u16>, emit: &mut impl FnMut(SelectedPiece)) {
         let samples = &self.fold.trace.events().samples;
         while from < to {
             // The last sample stands for what follows it too.
@@ -145,7 +145,7 @@ impl<'f, 't> RunningTime<'f, 't> {
             let (stack, site, sampled_on) = self.place(from);
             let (cpu, selected) = (cpu.or(sampled_on), is_selected(self.fold, site));
             for (from_ns, to_ns) in self.fold.sums.windows.clip(from, until) {
-                tell(SelectedPiece { did: ThreadActivity::Ran, from_ns, to_ns, stack, cpu, selected });
+                emit(SelectedPiece { did: ThreadActivity::Ran, from_ns, to_ns, stack, cpu, selected });
             }
             from = until.max(from + 1);
         }

@@ -130,7 +130,7 @@ fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
         }
     };
     if study.holding.knows(object) {
-        study.holding.tell(row, tell);
+        study.holding.emit(row, tell);
     } else {
         let to = from.saturating_add(wait_ns);
         let ender = key.waker().get().filter(|thread| *thread < fold.trace.threads.tid.len());

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
 use dwell_query::engine::fold::Fold;
-use dwell_query::engine::row_sampling::close_look;
+use dwell_query::engine::row_sampling::sampled_parts;
 
 use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadIndex;
@@ -81,7 +81,7 @@ impl<'f, 't> Holding<'f, 't> {
 
     fn gather(&mut self) {
         let (trace, rows) = (self.fold.trace, &self.fold.trace.events().off_cpu);
-        let (parts, _) = close_look(trace, &self.fold.sums.windows);
+        let (parts, _) = sampled_parts(trace, &self.fold.sums.windows);
         for thread in 0..trace.threads.tid.len() {
             let first = rows.of(thread).start;
             for part in &parts {
@@ -117,14 +117,14 @@ impl<'f, 't> Holding<'f, 't> {
     }
 
     /// Tells who held the lock during the wait `row`, the latest first: the parts fill the wait.
-    pub fn tell(&self, row: usize, mut tell: impl FnMut(HolderPart)) {
+    pub fn emit(&self, row: usize, mut emit: impl FnMut(HolderPart)) {
         let Some(lock) = self.locks.get(&self.fold.object_of(row)) else { return };
         let from = self.fold.trace.events().off_cpu.start_ns(row);
         let (mut to, mut by) = (woken_at(self.fold, row), self.holder_at_end(row));
         let before = lock.releases.partition_point(|release| release.time_ns < to);
         let mut told = |held: HolderPart| {
             if held.from < held.to {
-                tell(held);
+                emit(held);
             }
         };
         for release in lock.releases[..before].iter().rev().take_while(|release| release.time_ns > from) {
@@ -151,7 +151,7 @@ impl<'f, 't> Holding<'f, 't> {
         lock: &Lock,
         release: &Release,
         (to, by): (u64, Holder),
-        tell: &mut impl FnMut(HolderPart),
+        emit: &mut impl FnMut(HolderPart),
     ) {
         let from = release.time_ns;
         let since = match by {
@@ -160,13 +160,13 @@ impl<'f, 't> Holding<'f, 't> {
             }
             _ => from,
         };
-        tell(HolderPart { from: since, to, holder: by });
+        emit(HolderPart { from: since, to, holder: by });
         // The lock is free, but only the woken thread knows.
-        tell(HolderPart { from, to: since, holder: Holder::Thread(release.woken) });
+        emit(HolderPart { from, to: since, holder: Holder::Thread(release.woken) });
     }
 
     /// From the begin of the wait `row` to the first release in it.
-    fn at_begin(&self, lock: &Lock, row: usize, (from, to, by): (u64, u64, Holder), tell: &mut impl FnMut(HolderPart)) {
+    fn at_begin(&self, lock: &Lock, row: usize, (from, to, by): (u64, u64, Holder), emit: &mut impl FnMut(HolderPart)) {
         let first = owner(self.fold, row).map_or(Holder::Unknown, Holder::Thread);
         let (since, last) = match by {
             _ if by == first => (from, by),
@@ -175,8 +175,8 @@ impl<'f, 't> Holding<'f, 't> {
             Holder::Thread(thread) => (self.runs_since(thread, from, to), by),
             Holder::Outside => (from, by),
         };
-        tell(HolderPart { from: since, to, holder: last });
-        tell(HolderPart { from, to: since, holder: first });
+        emit(HolderPart { from: since, to, holder: last });
+        emit(HolderPart { from, to: since, holder: first });
     }
 
     /// When the thread that `release` woke waits for the lock again, before `to`: then another one has it.

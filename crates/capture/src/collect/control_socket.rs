@@ -46,10 +46,10 @@ impl ControlSocket {
     /// Those who ask now, with what they ask; others are refused.
     pub(super) fn askers(&self) -> Vec<(UnixStream, ControlRequest)> {
         let accepted = std::iter::from_fn(|| self.listener.accept().ok()).take(AT_ONCE);
-        accepted.filter_map(|(stream, _)| self.hear(stream)).collect()
+        accepted.filter_map(|(stream, _)| self.read_request(stream)).collect()
     }
 
-    fn hear(&self, stream: UnixStream) -> Option<(UnixStream, ControlRequest)> {
+    fn read_request(&self, stream: UnixStream) -> Option<(UnixStream, ControlRequest)> {
         let user = socket_peercred(&stream).ok()?.uid.as_raw();
         let own = rustix::process::geteuid().as_raw();
         let is_allowed = user == 0 || user == own || self.owner.as_ref().is_some_and(|owner| owner.uid == user);

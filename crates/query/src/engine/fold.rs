@@ -12,7 +12,7 @@ use dwell_work::parallel;
 use crate::engine::index::{AnswerPlan, BegunRow, pieces};
 use crate::engine::key_equivalence::alike;
 use crate::engine::length_cut::LengthCut;
-use crate::engine::row_sampling::{PIECES, SampledRows, close_look};
+use crate::engine::row_sampling::{PIECES, SampledRows, sampled_parts};
 use crate::engine::selection::Selection;
 use crate::engine::sites::{NOWHERE, classify, sites_of};
 use crate::engine::sums::{DetailKeys, Numbering, Places};
@@ -294,7 +294,7 @@ impl<'t> Fold<'t> {
     /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
     pub fn rows(&self) -> &SampledRows {
         self.sums.rows.get_or_init(|| {
-            let (parts, share) = close_look(self.trace, &self.sums.windows);
+            let (parts, share) = sampled_parts(self.trace, &self.sums.windows);
             let pieces = pieces(&parts, PIECES);
             let off_cpu = &self.trace.events().off_cpu;
             let of_piece = |piece: usize| {

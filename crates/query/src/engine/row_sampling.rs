@@ -24,7 +24,7 @@ const SLICES: u64 = 16;
 pub const PIECES: u64 = 4;
 
 /// The parts of the windows that are looked at row by row, and which part of their time that is.
-pub fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
+pub fn sampled_parts(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
     let off_cpu = &trace.events().off_cpu;
     let (from, to) = match windows.parts() {
         [] => return (Vec::new(), 1.0),

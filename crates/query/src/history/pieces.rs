@@ -24,7 +24,7 @@ pub fn for_each_piece(
     history: &ThreadHistory,
     thread: usize,
     (from, to): (u64, u64),
-    mut tell: impl FnMut(HistoryPiece),
+    mut emit: impl FnMut(HistoryPiece),
 ) {
     let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
@@ -34,11 +34,11 @@ pub fn for_each_piece(
     let mut running = Running::new(history, thread, from);
     let mut reached = from;
     for_each_absence(history, thread, (from, to), |row, [start, woken, ran]| {
-        running.tell((reached, start), &mut tell);
-        off_cpu_pieces(history, row, [start, woken, ran], &mut tell);
+        running.emit((reached, start), &mut emit);
+        off_cpu_pieces(history, row, [start, woken, ran], &mut emit);
         reached = ran.max(reached);
     });
-    running.tell((reached, to), &mut tell);
+    running.emit((reached, to), &mut emit);
 }
 
 /// Tells what `thread` did off the CPU in `from .. to`.
@@ -46,12 +46,12 @@ pub fn for_each_off_cpu(
     history: &ThreadHistory,
     thread: usize,
     (from, to): (u64, u64),
-    mut tell: impl FnMut(HistoryPiece),
+    mut emit: impl FnMut(HistoryPiece),
 ) {
     let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
     if from < to {
-        for_each_absence(history, thread, (from, to), |row, times| off_cpu_pieces(history, row, times, &mut tell));
+        for_each_absence(history, thread, (from, to), |row, times| off_cpu_pieces(history, row, times, &mut emit));
     }
 }
 
@@ -59,15 +59,15 @@ fn off_cpu_pieces(
     history: &ThreadHistory,
     row: usize,
     [start, woken, ran]: [u64; 3],
-    tell: &mut impl FnMut(HistoryPiece),
+    emit: &mut impl FnMut(HistoryPiece),
 ) {
     if start < woken {
         let (state, object) = history.waiting(row);
-        tell(HistoryPiece { state, from: start, to: woken, object, row: Some(row) });
+        emit(HistoryPiece { state, from: start, to: woken, object, row: Some(row) });
     }
     if woken < ran {
         let state = history.queueing(row);
-        tell(HistoryPiece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
+        emit(HistoryPiece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
     }
 }
 
@@ -76,7 +76,7 @@ fn for_each_absence(
     history: &ThreadHistory,
     thread: usize,
     (from, to): (u64, u64),
-    mut tell: impl FnMut(usize, [u64; 3]),
+    mut emit: impl FnMut(usize, [u64; 3]),
 ) {
     let off_cpu = &history.events().off_cpu;
     let rows = off_cpu.of(thread);
@@ -96,7 +96,7 @@ fn for_each_absence(
         let wakes = begin.saturating_add(off_cpu.wait_ns(row));
         let woken = wakes.clamp(start, end);
         let ran = wakes.saturating_add(off_cpu.runnable_ns(row)).clamp(woken, end);
-        tell(row, [start, woken, ran]);
+        emit(row, [start, woken, ran]);
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> Running<'a> {
         Self { history, next, end: rows.end }
     }
 
-    fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(HistoryPiece)) {
+    fn emit(&mut self, (mut from, to): (u64, u64), emit: &mut impl FnMut(HistoryPiece)) {
         let samples = &self.history.events().samples;
         while from < to {
             while self.next + 1 < self.end && samples.time_ns(self.next) <= from {
@@ -129,7 +129,7 @@ impl<'a> Running<'a> {
                 true => self.history.state_of_key(samples.key(self.next)),
                 false => TimelineState::Running,
             };
-            tell(HistoryPiece { state, from, to: until, object: u32::MAX, row: None });
+            emit(HistoryPiece { state, from, to: until, object: u32::MAX, row: None });
             from = until;
         }
     }
@@ -141,7 +141,7 @@ pub fn for_each_run(
     history: &ThreadHistory,
     thread: usize,
     (from, to): (u64, u64),
-    mut tell: impl FnMut(u32, (u64, u64)),
+    mut emit: impl FnMut(u32, (u64, u64)),
 ) {
     let Some((_, end)) = history.life(thread) else { return };
     let off_cpu = &history.events().off_cpu;
@@ -154,7 +154,7 @@ pub fn for_each_run(
         let next = if row + 1 < rows.end { off_cpu.start_ns(row + 1) } else { end };
         let (ran, until) = (off_cpu.end_ns(row).clamp(from, to), next.min(end).clamp(from, to));
         if ran < until {
-            tell(u32::from(off_cpu.cpu(row)), (ran, until));
+            emit(u32::from(off_cpu.cpu(row)), (ran, until));
         }
     }
 }

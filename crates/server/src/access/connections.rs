@@ -76,8 +76,8 @@ fn no_pem(path: &Path, what: &str, error: pem::Error) -> Error {
 struct Peer {
     /// Requests that are being answered.
     busy: AtomicUsize,
-    /// When it was last heard of: counts what all connections say.
-    heard: AtomicU64,
+    /// When it was last last_used of: counts what all connections say.
+    last_used: AtomicU64,
     gone: Notify,
 }
 
@@ -85,12 +85,12 @@ struct Peer {
 #[derive(Default)]
 struct Peers {
     open: Mutex<Vec<Arc<Peer>>>,
-    said: AtomicU64,
+    uses: AtomicU64,
 }
 
 impl Peers {
-    fn hear(&self, peer: &Peer) {
-        peer.heard.store(self.said.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    fn mark_used(&self, peer: &Peer) {
+        peer.last_used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// A place for one more connection, in place of the longest-idle one if all are taken; `None` while all are being answered.
@@ -98,11 +98,11 @@ impl Peers {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= CONNECTIONS {
             let silent = open.iter().enumerate().filter(|(_, peer)| peer.busy.load(Ordering::Relaxed) == 0);
-            let (oldest, _) = silent.min_by_key(|(_, peer)| peer.heard.load(Ordering::Relaxed))?;
+            let (oldest, _) = silent.min_by_key(|(_, peer)| peer.last_used.load(Ordering::Relaxed))?;
             open.swap_remove(oldest).gone.notify_one();
         }
         let peer = Arc::new(Peer::default());
-        self.hear(&peer);
+        self.mark_used(&peer);
         open.push(peer.clone());
         Some(peer)
     }
@@ -172,7 +172,7 @@ async fn talk(
         let answer = router.call(request);
         async move {
             let answer = answer.await;
-            peers.hear(&peer);
+            peers.mark_used(&peer);
             peer.busy.fetch_sub(1, Ordering::Relaxed);
             answer
         }

@@ -6,7 +6,7 @@ use dwell_model::ProcessId;
 use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
 
-use crate::study::lives::Lives;
+use crate::study::lives::LifeSpans;
 
 /// Part of the recording for which a thread lives and has something to do, …
 const ALWAYS: f64 = 0.9;
@@ -79,7 +79,7 @@ pub fn always_running(
     for members in of_parent.into_values().filter(|members| members.len() >= IN_TURN) {
         let of_all = members.iter().map(|(_, busy)| *busy).fold(Busy::default(), Busy::add);
         let life = |(thread, _): &(usize, Busy)| (trace.threads.start_ns[*thread], trace.threads.end_ns[*thread]);
-        let lives = Lives::of(members.iter().map(life).collect());
+        let lives = LifeSpans::of(members.iter().map(life).collect());
         let is_always = lives.any_ns as f64 >= always_ns && of_all.runs_for(ALWAYS * lives.any_ns as f64);
         if is_always && lives.at_once() <= MOST_AT_ONCE {
             always.extend(members.into_iter().map(|(thread, _)| thread));

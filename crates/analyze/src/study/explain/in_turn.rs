@@ -6,7 +6,7 @@ use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::RoleId;
-use crate::study::lives::Lives;
+use crate::study::lives::LifeSpans;
 
 /// Members of a role from which it matters, …
 const MANY: usize = 4;
@@ -33,7 +33,7 @@ pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InT
         return None;
     }
     let lives = members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread]));
-    let lives = Lives::of(lives.collect());
+    let lives = LifeSpans::of(lives.collect());
     let is_long = lives.any_ns as f64 >= LONG_SHARE * trace.elapsed_ns() as f64;
     let processes: HashSet<_> = members.iter().map(|thread| threads.process[*thread]).collect();
     (lives.at_once() <= MOST_AT_ONCE && is_long).then(|| InTurn {

@@ -139,7 +139,7 @@ use self::waiters::Waiters;
 use self::waiting_connections::add_waiting_connections;
 pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
 use dwell_query::engine::fold::Fold;
-use dwell_query::engine::row_sampling::close_look;
+use dwell_query::engine::row_sampling::sampled_parts;
 use dwell_query::question::windows::{Windows, elapsed_ns};
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
@@ -199,7 +199,7 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
 /// The same from slices of the time, where the rows are too many to be walked at once: all times are estimates then, those of the
 /// slices in proportion. An instant answer costs the rows of the slices and one pass over all.
 pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
-    let (slices, share) = close_look(fold.trace, &fold.sums.windows);
+    let (slices, share) = sampled_parts(fold.trace, &fold.sums.windows);
     let mut explanation = explain_within(fold, &Windows::of_parts(&slices));
     if share < 1.0 {
         explanation.share = share;

@@ -71,7 +71,7 @@ impl Look {
     }
 
     /// Takes what it has said meanwhile. Whether there is anything new.
-    pub fn hear(&mut self) -> bool {
+    pub fn take_messages(&mut self) -> bool {
         let mut is_new = false;
         loop {
             match self.said.try_recv() {

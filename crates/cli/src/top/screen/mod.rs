@@ -90,7 +90,7 @@ fn show(
     terminal.draw(|frame| draw::screen(frame, state)).map_err(failed)?;
     while !signals.stopped() {
         let due = next_sample.saturating_duration_since(Instant::now());
-        let mut changed = state.hear();
+        let mut changed = state.take_messages();
         if !wait(due) {
             return Ok(());
         }

@@ -138,7 +138,7 @@ impl Recorder {
     }
 
     /// What it has to say since the last call: a result that was written, or a failure; with whether it has ended.
-    pub fn hear(&mut self, results: &mut Vec<PathBuf>) -> (Option<String>, bool) {
+    pub fn take_messages(&mut self, results: &mut Vec<PathBuf>) -> (Option<String>, bool) {
         let mut message = None;
         while let Ok(told) = self.told.try_recv() {
             match told {

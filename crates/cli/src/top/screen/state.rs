@@ -137,10 +137,10 @@ impl State {
     }
 
     /// Whether a collection has something new to say.
-    pub fn hear(&mut self) -> bool {
-        let is_new = self.look.as_mut().is_some_and(Look::hear);
+    pub fn take_messages(&mut self) -> bool {
+        let is_new = self.look.as_mut().is_some_and(Look::take_messages);
         let Some(recorder) = &mut self.recorder else { return is_new };
-        let (message, has_ended) = recorder.hear(&mut self.results);
+        let (message, has_ended) = recorder.take_messages(&mut self.results);
         if has_ended {
             self.recorder = None;
         }

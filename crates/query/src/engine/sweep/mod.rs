@@ -123,7 +123,7 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
                 continue;
             }
             self.order(visitor);
-            self.tell(visitor);
+            self.emit(visitor);
             if until == self.part.to {
                 break;
             }
@@ -206,7 +206,7 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
     }
 
     /// Tells the steps of each thread.
-    fn tell(&mut self, visitor: &mut impl Visitor<N>) {
+    fn emit(&mut self, visitor: &mut impl Visitor<N>) {
         let mut begin = 0;
         for (thread, end) in self.slab.ends.iter().enumerate() {
             let account = &mut self.accounts[thread];
