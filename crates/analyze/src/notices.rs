@@ -1,7 +1,7 @@
 //! Remarks of collection, finalization and merging as sentences. A result names the row of `dwell_model::notices` and the values; the
 //! English beside them stands for a row that is not known or damaged.
 
-use dwell_model::{Notice, Piece, pieces};
+use dwell_model::{Notice, TemplatePiece, template_pieces};
 use dwell_store::{Table, Trace};
 use dwell_view::{Prose, Sentence, Word};
 
@@ -15,7 +15,7 @@ pub fn remarks(trace: &Trace) -> impl Iterator<Item = Prose> {
 /// A remark of the table; `None` if there is no such row, or values lack.
 fn known(notice: &Notice) -> Option<Prose> {
     let def = notice.def()?;
-    let names = pieces(def.text).filter_map(Piece::name);
+    let names = template_pieces(def.text).filter_map(TemplatePiece::name);
     let values: Option<Vec<_>> =
         names.map(|name| Some((name, Word::from(notice.values.get(name)?.as_str())))).collect();
     Some(Sentence::new(def, values?).into())

@@ -19,6 +19,7 @@ mod options;
 mod output;
 mod priority;
 mod probe;
+mod processor_times;
 mod programs;
 pub mod readers;
 mod stacks;

@@ -26,7 +26,7 @@ pub use id::{
     CodeId, CounterId, DelaySourceId, FiberId, FrameId, Id, InlineId, ModuleId, ObjectId, ProcessId, SocketId,
     SocketWaitId, SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
-pub use message::{MessageDef, Piece, pieces};
+pub use message::{MessageDef, TemplatePiece, template_pieces};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use notices::Notice;
 pub use object_type::{MMAP_LOCK, ObjectType};

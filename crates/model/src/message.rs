@@ -17,7 +17,7 @@ pub struct MessageDef {
 
 /// A piece of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'t> {
+pub enum TemplatePiece<'t> {
     /// Text as it stands.
     Text(&'t str),
     /// A value, by its name.
@@ -26,7 +26,7 @@ pub enum Piece<'t> {
     Number(&'t str, &'t str, &'t str),
 }
 
-impl<'t> Piece<'t> {
+impl<'t> TemplatePiece<'t> {
     /// The name of its value.
     pub fn name(self) -> Option<&'t str> {
         match self {
@@ -37,7 +37,7 @@ impl<'t> Piece<'t> {
 }
 
 /// The pieces of a template, in order.
-pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
+pub fn template_pieces(template: &str) -> impl Iterator<Item = TemplatePiece<'_>> {
     template.split('{').enumerate().flat_map(|(index, part)| {
         let (value, text) = if index == 0 {
             (None, part)
@@ -45,10 +45,10 @@ pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
             part.split_once('}').map_or((None, part), |(value, text)| (Some(value), text))
         };
         let value = value.map(|value| match value.split('|').collect::<Vec<_>>().as_slice() {
-            [name, one, more] => Piece::Number(name, one, more),
-            _ => Piece::Value(value),
+            [name, one, more] => TemplatePiece::Number(name, one, more),
+            _ => TemplatePiece::Value(value),
         });
-        value.into_iter().chain((!text.is_empty()).then_some(Piece::Text(text)))
+        value.into_iter().chain((!text.is_empty()).then_some(TemplatePiece::Text(text)))
     })
 }
 
@@ -59,14 +59,17 @@ mod tests {
     #[test]
     fn a_template_is_text_values_and_words_of_numbers() {
         let expected = [
-            Piece::Value("count"),
-            Piece::Text(" "),
-            Piece::Number("count", "wait", "waits"),
-            Piece::Text(" on "),
-            Piece::Value("object"),
+            TemplatePiece::Value("count"),
+            TemplatePiece::Text(" "),
+            TemplatePiece::Number("count", "wait", "waits"),
+            TemplatePiece::Text(" on "),
+            TemplatePiece::Value("object"),
         ];
-        assert_eq!(pieces("{count} {count|wait|waits} on {object}").collect::<Vec<_>>(), expected);
-        assert_eq!(pieces("").count(), 0);
-        assert_eq!(pieces("no {end").collect::<Vec<_>>(), [Piece::Text("no "), Piece::Text("end")]);
+        assert_eq!(template_pieces("{count} {count|wait|waits} on {object}").collect::<Vec<_>>(), expected);
+        assert_eq!(template_pieces("").count(), 0);
+        assert_eq!(
+            template_pieces("no {end").collect::<Vec<_>>(),
+            [TemplatePiece::Text("no "), TemplatePiece::Text("end")]
+        );
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::message::{MessageDef, Piece, pieces};
+use crate::message::{MessageDef, TemplatePiece, template_pieces};
 
 /// A remark with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +32,9 @@ impl Notice {
 /// The English; what lacks stays empty.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pieces(self.def().map_or("", |def| def.text)).try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(text),
-            Piece::Value(name) | Piece::Number(name, ..) => {
+        template_pieces(self.def().map_or("", |def| def.text)).try_for_each(|piece| match piece {
+            TemplatePiece::Text(text) => f.write_str(text),
+            TemplatePiece::Value(name) | TemplatePiece::Number(name, ..) => {
                 f.write_str(self.values.get(name).map_or("", String::as_str))
             }
         })

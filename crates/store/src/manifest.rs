@@ -125,6 +125,13 @@ pub struct CpuTaken {
     pub machine: Option<CpuUse>,
 }
 
+impl CpuTaken {
+    /// How long other programs were seen on CPUs, ns.
+    pub fn seen_ns(&self) -> u64 {
+        self.rivals.iter().fold(0, |sum, rival| sum.saturating_add(rival.ns))
+    }
+}
+
 /// What all CPUs of the machine did together, ns (/proc/stat; by ticks of the clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuUse {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use dwell_model::{MessageDef, Piece, pieces};
+use dwell_model::{MessageDef, TemplatePiece, template_pieces};
 use serde_json::{Map, Value as Json, json};
 
 use crate::cut::cut_text;
@@ -113,11 +113,11 @@ impl Sentence {
     /// `values` are those that `def` names, all of them.
     pub fn new(def: &'static MessageDef, values: Vec<(&'static str, Word)>) -> Self {
         debug_assert!(
-            pieces(def.text).all(|piece| value_of(piece, &values).is_some()),
+            template_pieces(def.text).all(|piece| value_of(piece, &values).is_some()),
             "{}: a value is missing",
             def.id
         );
-        debug_assert!(values.iter().all(|(name, _)| pieces(def.text).any(|piece| piece.name() == Some(name))));
+        debug_assert!(values.iter().all(|(name, _)| template_pieces(def.text).any(|piece| piece.name() == Some(name))));
         Self { def, values }
     }
 
@@ -129,12 +129,12 @@ impl Sentence {
 }
 
 /// What a piece becomes; `None` where its value is missing.
-fn value_of(piece: Piece<'_>, values: &[(&'static str, Word)]) -> Option<String> {
+fn value_of(piece: TemplatePiece<'_>, values: &[(&'static str, Word)]) -> Option<String> {
     let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
     Some(match piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Value(name) => of(name)?.to_string(),
-        Piece::Number(name, one, more) => if of(name)?.to_string() == "1" { one } else { more }.to_owned(),
+        TemplatePiece::Text(text) => text.to_owned(),
+        TemplatePiece::Value(name) => of(name)?.to_string(),
+        TemplatePiece::Number(name, one, more) => if of(name)?.to_string() == "1" { one } else { more }.to_owned(),
     })
 }
 
@@ -149,11 +149,13 @@ fn parts(template: &str) -> impl Iterator<Item = (bool, &str)> {
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_none = |word: &Word| matches!(word, Word::Ns(0) | Word::Count(0) | Word::Place(None));
-        let tells_nothing =
-            |piece: Piece<'_>| self.values.iter().any(|(name, word)| piece.name() == Some(name) && is_none(word));
-        let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(tells_nothing));
+        let tells_nothing = |piece: TemplatePiece<'_>| {
+            self.values.iter().any(|(name, word)| piece.name() == Some(name) && is_none(word))
+        };
+        let shown =
+            parts(self.def.text).filter(|(optional, part)| !optional || !template_pieces(part).any(tells_nothing));
         shown
-            .flat_map(|(_, part)| pieces(part))
+            .flat_map(|(_, part)| template_pieces(part))
             .try_for_each(|piece| f.write_str(&value_of(piece, &self.values).unwrap_or_default()))
     }
 }

@@ -69,7 +69,7 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[Summ
             others = Word::Ns(queue.others_ns),
             names = names,
             quota = Word::Ns(queue.quota_ns),
-            unspread = Word::Ns(queue.unspread_ns),
+            idle = Word::Ns(queue.idle_elsewhere_ns),
             stolen = Word::Ns(queue.stolen_ns),
             unknown = Word::Ns(queue.unknown_ns),
         );

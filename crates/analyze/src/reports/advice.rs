@@ -1,5 +1,6 @@
 //! What to do about a root cause: one sentence that fits its kind, and how those who waited contend.
 
+use dwell_model::ObjectType;
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::frames::frame_rows;
 use dwell_view::{Prose, Sentence, Word};
@@ -204,7 +205,8 @@ fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
     let writes = names.call(link.label).is_some_and(|call| call.contains("write") || call.contains("send"));
     // Whoever waits for an answer has sent its question.
     let puts = names.puts_into_queue(link.label, link.place) && !is_response(names.label(link.label));
-    (writes && names.is_channel(link.label)) || puts
+    let passes_bytes = matches!(names.object_type_of(link.label), Some(ObjectType::Stream | ObjectType::Socket));
+    (writes && passes_bytes) || puts
 }
 
 /// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.
@@ -231,7 +233,7 @@ fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, 
     match root.cause.behind {
         NOTHING if queue.quota_ns > 0 => say!(ADVICE_QUEUED_QUOTA),
         NOTHING => say!(ADVICE_QUEUED_OTHERS),
-        // Those that are seen there may have been left no other CPU.
+        // The one that is seen there had no other CPU either.
         _ if queue.others_ns > queue.own_ns => say!(ADVICE_QUEUED_BESIDE),
         _ if are_too_many(fold) => say!(ADVICE_QUEUED),
         _ => say!(ADVICE_QUEUED_OWN),

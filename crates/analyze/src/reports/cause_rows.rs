@@ -226,8 +226,8 @@ pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e
     let RunQueue { own_ns, all_ns, .. } = explanation.run_queue;
     let is_hardly_own = is_hardly_own(&explanation.run_queue);
     for root in rows {
-        // Who had the CPU at a time may not be known of each, where nearly always it was one of the program's; and who is seen there may have
-        // been left no other CPU.
+        // Who had the CPU at a time may not be known of each, where nearly always it was one of the program's; and a thread of the program may be
+        // there only since others had the other CPUs.
         let is_behind_own = root.cause.behind != NOTHING && !is_hardly_own;
         let is_own = is_behind_own || own_ns as f64 >= OWN_MOSTLY * all_ns as f64;
         let reason = queues.iter_mut().find(|queue| root.cause.kind == CauseKind::RunQueue && queue.is_own() == is_own);

@@ -52,8 +52,7 @@ pub fn are_bound(trace: &Trace, used: u32) -> bool {
 
 /// How many CPUs other programs had on average, as far as that is known.
 pub fn cpus_of_others(fold: &Fold<'_>) -> f64 {
-    let seen_ns = fold.trace.manifest.taken.rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
-    let seen = seen_ns as f64 / fold.trace.elapsed_ns().max(1) as f64;
+    let seen = fold.trace.manifest.taken.seen_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
     let machine = machine_use(fold, &fold.sums.windows);
     machine.map_or(seen, |machine| seen.max(machine.others_ns as f64 / fold.sums.windows.length_ns().max(1) as f64))
 }

@@ -1,5 +1,6 @@
 //! What to do about sleeps and timers that nobody but the program's end waits for: they may be the pace at which it is meant to go.
 
+use dwell_model::ObjectType;
 use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
@@ -12,15 +13,15 @@ const PACE: f64 = 0.5;
 const LOOP_PACE: f64 = 0.3;
 
 /// The program by which scripts pause (coreutils).
-const PAUSE: &str = "sleep";
+const SLEEP_PROGRAM: &str = "sleep";
 
-/// What to do about sleeps of a thread that hands something to another one between them: a sensor, a ticker. Where the others ask it for something,
-/// it is no pace.
+/// What to do about sleeps of a thread for which others wait: a condition variable does not say whether these asked for something, or take what a
+/// sensor or a ticker hands over at its pace. Over a socket or in a loop they asked.
 pub fn slept_between(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     let names = &explanation.names;
     let takes = |link: &Link| {
-        let label = names.label(link.label);
-        names.is_channel(link.label) || HAND_OVERS.iter().any(|words| label.contains(words))
+        let is_told = names.object_type_of(link.label) == Some(ObjectType::ConditionVariable);
+        is_told || names.label(link.label).contains(CHANGES)
     };
     let is_handed = !root.chains.is_empty() && root.chains.iter().all(|(chain, _)| chain.first().is_some_and(takes));
     let is_one = explanation
@@ -30,8 +31,8 @@ pub fn slept_between(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sen
     if is_handed && is_one { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
 
-/// What is called so hands things over, or tells of changes.
-const HAND_OVERS: [&str; 3] = ["ondition variable", "ondition Variable", "{inotify}"];
+/// How sets are called by which threads hear of changes of files.
+const CHANGES: &str = "{inotify}";
 
 /// Whether the program hardly does anything else, and nobody waits for that.
 fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
@@ -56,7 +57,7 @@ pub fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentenc
 
 /// What to do about a sleep that nobody else waits for.
 pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    if explanation.names.role(root.cause.role) == PAUSE {
+    if explanation.names.role(root.cause.role) == SLEEP_PROGRAM {
         return say!(ADVICE_PACED);
     }
     if root.is_of_the_end() && in_turn(fold.trace, &explanation.names, root.cause.role).is_some() {

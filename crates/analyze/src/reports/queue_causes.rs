@@ -158,7 +158,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let taken_ns =
         |rivals: &[&Rival]| (rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns)) as f64 * part) as u64;
     // A quiet machine does not give back what recording takes.
-    let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell)).saturating_sub(run_queue.unspread_ns);
+    let denied_ns = all_ns.saturating_sub(taken_ns(&by_dwell)).saturating_sub(run_queue.idle_elsewhere_ns);
     let enough =
         denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && elapsed_share(fold, denied_ns) >= DENIED_ELAPSED;
     // Where the program's own threads hardly had the CPUs, who is seen now and then had them all the time.
@@ -211,7 +211,7 @@ fn low_priority(fold: &Fold<'_>) -> Option<ThreadPriority> {
 
 /// Whether the program's threads were in run queues for other reasons than one another, and for longer than waking up takes.
 pub fn is_hardly_own(run_queue: &RunQueue) -> bool {
-    let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns).saturating_add(run_queue.unspread_ns);
+    let own_ns = run_queue.own_ns.saturating_add(run_queue.waking_ns).saturating_add(run_queue.idle_elsewhere_ns);
     run_queue.all_ns > 0 && own_ns as f64 <= HARDLY_OWN * run_queue.all_ns as f64
 }
 

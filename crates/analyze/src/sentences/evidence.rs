@@ -11,8 +11,8 @@ sentence_table! {
         "In {share} of the CPU time that the program took, more than {cpus} {cpus|thread|threads} had work at once: {ready} on average while any had.",
         "プログラムの CPU 時間の {share} で、{cpus} 個より多いスレッドに同時に仕事がありました (仕事があった間の平均は {ready} 個)。";
     CPUS_TAKEN = "cpus-taken",
-        "The program's threads got {share} of the CPU time for which they were ready.[ Other programs ran for {others} on the CPUs.][ Seen in front of its threads: {names}.]",
-        "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[他のプログラムは CPU を {others} 使いました。][その前にいたもの: {names}。]";
+        "The program's threads got {share} of the CPU time for which they were ready.[ Other programs and the kernel ran for {others}.][ Seen in front of its threads: {names}.]",
+        "プログラムのスレッドが得たのは、実行可能だった CPU 時間の {share} です。[他のプログラムとカーネルは CPU を {others} 使いました。][その前にいたもの: {names}。]";
     CPU_QUOTA = "cpu-quota",
         "Its control group may use {runtime} of CPU time in {period}: it had used that up in {throttled} of {periods} periods. Threads were ready for {denied} of CPU time that they did not get.",
         "コントロールグループが {period} に使える CPU 時間は {runtime} で、{periods} 周期のうち {throttled} 周期で使い切りました。スレッドは、得られなかった CPU 時間 {denied} の間も実行可能でした。";
@@ -184,8 +184,8 @@ sentence_table! {
         "{threads} goroutines and threads lived {life} = running {running}[ + on threads without a CPU {stalled}][ + ready {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].[ Goroutines were looked at every {looks}: these times are estimates, but for the running time.][ Goroutines were looked at every {looks_alone}: these times are estimates.]",
         "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + CPU のないスレッド上 {stalled}][ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。[ゴルーチンは {looks} ごとに観測したため、実行時間以外は推定です。][ゴルーチンは {looks_alone} ごとに観測したため、これらの時間は推定です。]";
     QUEUE_ACCOUNT = "queue-account",
-        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, one thread had the CPU though another CPU was idle for {unspread}][, a hypervisor had the CPU for {stolen} at most][, who had the CPU for {unknown} is not known].",
-        "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、別の CPU が空いていたのに自分のスレッドの後ろで待機 {unspread}][、ハイパーバイザーが使用 (最大) {stolen}][、不明 {unknown}]。";
+        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, one of its threads had the CPU while another CPU was idle for {idle}][, a hypervisor had the CPU for {stolen} at most][, who had the CPU for {unknown} is not known].",
+        "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、別の CPU が空いていたのに自身のスレッドの後ろで待機 {idle}][、ハイパーバイザーが使用 (最大) {stolen}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
     HARDLY_RAN = "hardly-ran", "Hardly anything ran in the {elapsed}. If the program hangs, it is because of what it waits for: {waits}[, and {rest} more].",

@@ -1,6 +1,6 @@
 //! What to do about waits whose purpose the names on their stacks tell, and about answers by how many came and how late.
 
-use dwell_model::{ProcessId, WakerKind};
+use dwell_model::{ObjectType, ProcessId, WakerKind};
 use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::OpenRequestRow;
@@ -48,6 +48,21 @@ fn a_sleep_between_tries_and_one_for_a_rate_are_told() {
         let told = advice(&with(&sleeps, &[("use_s", function)], None));
         assert!(told.starts_with(expected), "{function}: {told}");
     }
+}
+
+/// A sensor may be meant to go at its pace; whom a loop asked for an answer is not.
+#[test]
+fn a_sleep_before_something_is_handed_over_may_be_a_pace() {
+    let told = |wait: &str| {
+        let mut trace = trace(&format!("main: ##{}#\nsensor: cc#ssssssssss##", wait.repeat(12)));
+        let set = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Event.code());
+        set.into_iter().for_each(|set| trace.objects.name[set] = "epoll {Unix pair, eventfd}".to_owned());
+        trace.tables_changed();
+        advice(&trace)
+    };
+    let (handed, asked) = (told("c"), told("e"));
+    assert!(handed.starts_with("If that is the pace at which it is meant to go"), "{handed}");
+    assert!(asked.starts_with("Others wait meanwhile"), "{asked}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use dwell_store::CpuUse;
 
 use crate::clock::own_cpu_ns;
+use crate::processor_times::{IDLE, IO_WAIT, STEAL, TIMES, processor_times};
 
 /// What the account said when the collection began.
 pub(super) struct CpuUseWatch {
@@ -32,32 +33,35 @@ impl CpuUseWatch {
 }
 
 fn cpu_use() -> Option<CpuUse> {
-    let of_machine = parse(&fs::read_to_string("/proc/stat").ok()?, rustix::param::clock_ticks_per_second())?;
+    let of_machine = of_machine(&fs::read_to_string("/proc/stat").ok()?)?;
     Some(CpuUse { collector_ns: own_cpu_ns(), ..of_machine })
 }
 
-/// The sums since the machine's start, without the collector's.
-fn parse(stat: &str, ticks_per_second: u64) -> Option<CpuUse> {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let times: Vec<u64> = line.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice.
-    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = times[..] else { return None };
-    let ns = |ticks: u64| ticks.saturating_mul(1_000_000_000 / ticks_per_second.max(1));
-    let all = [user, nice, system, idle, iowait, irq, softirq, steal].into_iter().fold(0, u64::saturating_add);
-    Some(CpuUse { all_ns: ns(all), idle_ns: ns(idle.saturating_add(iowait)), stolen_ns: ns(steal), collector_ns: 0 })
+/// The sums since the machine's start in the text of /proc/stat, without the collector's.
+fn of_machine(stat: &str) -> Option<CpuUse> {
+    let times: [u64; TIMES] = processor_times(stat)?.try_into().ok()?;
+    Some(CpuUse {
+        all_ns: times.into_iter().fold(0, u64::saturating_add),
+        idle_ns: times[IDLE].saturating_add(times[IO_WAIT]),
+        stolen_ns: times[STEAL],
+        collector_ns: 0,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ticks_per_second;
 
     #[test]
     fn the_account_is_of_all_cpus_and_guests_count_once() {
         let stat = "cpu  10 20 30 400 50 6 7 8 9 9\ncpu0 1 2 3 4 5 6 7 8 9 9\nintr 1\n";
-        let expected = CpuUse { all_ns: 5_310_000_000, idle_ns: 4_500_000_000, stolen_ns: 80_000_000, collector_ns: 0 };
-        assert_eq!(parse(stat, 100), Some(expected));
-        assert_eq!(parse("cpu  1 2 3\n", 100), None, "a kernel without the rest");
-        assert_eq!(parse("cpu  1 2 x 4 5 6 7 8\n", 100), None);
+        let tick_ns = 1_000_000_000 / ticks_per_second();
+        let expected =
+            CpuUse { all_ns: 531 * tick_ns, idle_ns: 450 * tick_ns, stolen_ns: 8 * tick_ns, collector_ns: 0 };
+        assert_eq!(of_machine(stat), Some(expected));
+        assert_eq!(of_machine("cpu  1 2 3\n"), None, "a kernel without the rest");
+        assert_eq!(of_machine("cpu  1 2 x 4 5 6 7 8\n"), None);
     }
 
     #[test]

@@ -14,19 +14,14 @@ use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{COUNTER_UNKNOWN, INTERFACE_FOREIGN, InterfaceHeader, MachineHeader, RecordHeader};
 
-use crate::clock::{monotonic_ns, ticks_per_second};
+use crate::clock::monotonic_ns;
+use crate::processor_times::{IDLE, IO_WAIT, STEAL, TIMES, numbers, processor_times};
 
 /// Network namespaces that are read, and processes known in each: enough to follow one when its first process ends.
 const MOST_NETWORKS: usize = 8;
 const MOST_PROCESSES: usize = 16;
 /// Interfaces of a namespace that are read.
 const MOST_INTERFACES: usize = 256;
-/// The fields of the line `cpu` of /proc/stat that are times, guests left out: they are in user and nice.
-const TIMES: usize = 8;
-const IDLE: usize = 3;
-const IO_WAIT: usize = 4;
-const STEAL: usize = 7;
-
 /// The readings of the machine's counters.
 pub struct System {
     interval_ns: u64,
@@ -165,15 +160,9 @@ fn network_of(pid: u32) -> Option<u64> {
 
 /// The counters of `MACHINE_COUNTERS`, and the number of CPUs.
 fn parse_stat(text: &str, system_calls: Option<u64>) -> Option<(Vec<u64>, u32)> {
-    let numbers = |name: &str| -> Option<Vec<u64>> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        // Of the line `intr` only the total matters; it is long.
-        Some(line.split_ascii_whitespace().take(16).filter_map(|word| word.parse().ok()).collect())
-    };
+    let numbers = |name: &str| numbers(text, name);
     let first = |name: &str| numbers(name)?.first().copied();
-    let tick_ns = 1_000_000_000 / ticks_per_second();
-    let mut counters: Vec<u64> =
-        numbers("cpu")?.iter().take(TIMES).map(|ticks| ticks.saturating_mul(tick_ns)).collect();
+    let mut counters = processor_times(text)?;
     counters.resize(TIMES, 0); // kernels before 2.6.11 know no steal time
     let not_busy = [IDLE, IO_WAIT, STEAL].map(|field| counters[field]);
     counters.push(counters.iter().sum::<u64>().saturating_sub(not_busy.iter().sum()));
@@ -205,6 +194,7 @@ mod tests {
     use dwell_store::raw::{Record, Records};
 
     use super::*;
+    use crate::clock::ticks_per_second;
 
     const STAT: &str = "cpu  100 1 20 3000 5 6 7 8 50 0\ncpu0 50 0 10 1500 2 3 3 4 25 0\ncpu1 50 1 10 1500 3 3 4 4 25 0\n\
         intr 22126461 0 0 9\nctxt 88332192\nbtime 1795261253\nprocesses 1225632\nprocs_running 2\nprocs_blocked 0\n\

@@ -76,7 +76,7 @@ fn no_pem(path: &Path, what: &str, error: pem::Error) -> Error {
 struct Peer {
     /// Requests that are being answered.
     busy: AtomicUsize,
-    /// When it was last last_used of: counts what all connections say.
+    /// When it was last used: counts the uses of all connections.
     last_used: AtomicU64,
     gone: Notify,
 }

@@ -36,16 +36,14 @@ pub fn machine_use(fold: &Fold<'_>, windows: &Windows) -> Option<MachineUse> {
     let part = windows.length_ns() as f64 / fold.sums.windows.length_ns().max(1) as f64;
     let ran_ns = ConcurrencyStats::average(&fold.sums.levels.histogram_cpu) * windows.length_ns() as f64;
     let (idle_ns, stolen_ns) = (of_machine(idle_ns), of_machine(stolen_ns));
-    let manifest = &fold.trace.manifest;
     let of_recording = windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
-    let seen_ns = manifest.taken.rivals.iter().map(|rival| rival.ns).fold(0, u64::saturating_add);
     // A quiet machine does not give back what recording takes.
     let other_use = [ran_ns as u64, idle_ns, stolen_ns, of_machine(collector_ns)];
     let others_ns = other_use.into_iter().fold(capacity_ns as u64, u64::saturating_sub);
     Some(MachineUse {
         denied_ns: (fold.sums.levels.denied_ns as f64 * part) as u64,
         others_ns,
-        unseen_ns: others_ns.saturating_sub((seen_ns as f64 * of_recording) as u64),
+        unseen_ns: others_ns.saturating_sub((fold.trace.manifest.taken.seen_ns() as f64 * of_recording) as u64),
         idle_ns,
         stolen_ns,
     })

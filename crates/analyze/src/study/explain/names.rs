@@ -239,11 +239,10 @@ impl<'f, 't> Names<'f, 't> {
         asks_by_datagrams(self.label(label).trim_end_matches(')'))
     }
 
-    /// Whether what has the label passes bytes from those who write to those who read.
-    pub fn is_channel(&self, label: LabelId) -> bool {
-        let kind = |object: &ObjectId| object_type(self.trace, *object);
-        let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
-        kinds.next().is_some_and(|kind| matches!(kind, ObjectType::Stream | ObjectType::Socket))
+    /// The type of what has the label.
+    pub fn object_type_of(&self, label: LabelId) -> Option<ObjectType> {
+        let first = self.objects_of.get(label as usize)?.first()?;
+        Some(object_type(self.trace, *first))
     }
 
     /// Whether what has the label is a lock where threads wait for it: they get nothing for it.

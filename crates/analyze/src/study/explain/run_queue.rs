@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use dwell_model::Reason;
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::windows::Windows;
-use dwell_store::{QuotaUse, Rival, Trace};
+use dwell_store::{QuotaUse, Trace};
 
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
@@ -41,7 +41,7 @@ pub struct RunQueue {
     /// A hypervisor had it, at most.
     pub stolen_ns: u64,
     /// A thread of the program had it, and another CPU stood idle meanwhile.
-    pub unspread_ns: u64,
+    pub idle_elsewhere_ns: u64,
     /// Nobody is known to have had it.
     pub unknown_ns: u64,
     /// Time in which any thread was there for longer than waking up takes, or behind one of the program's threads.
@@ -108,22 +108,26 @@ impl RunQueue {
         };
         let any_ready_ns = of_cpu.into_iter().map(without_own).sum();
         sums.split((trace, windows), &stays, any_ready_ns);
-        machine_use(fold, windows).iter().for_each(|machine| sums.correct(machine));
+        if let Some(machine) = machine_use(fold, windows) {
+            sums.correct(machine);
+        }
         sums
     }
 
-    /// Corrects the parts by what the whole machine did. Who is ready behind a thread of the program while this has fewer ready threads than there
-    /// are CPUs would run on another one, had nobody else that; so would who waited for nobody that is known.
-    fn correct(&mut self, machine: &MachineUse) {
-        let mut unseen_ns = machine.unseen_ns;
-        let behind_others = self.all_ns.saturating_sub(self.own_ns);
-        let mut elsewhere_ns = self.own_ns.min(machine.denied_ns.saturating_sub(behind_others));
-        self.own_ns -= elsewhere_ns;
-        self.others_ns += take(&mut elsewhere_ns, &mut unseen_ns);
-        self.unspread_ns += take(&mut elsewhere_ns, &mut { machine.idle_ns });
-        self.own_ns += elsewhere_ns;
-        self.others_ns += take(&mut self.unknown_ns, &mut unseen_ns);
-        self.stolen_ns += take(&mut self.unknown_ns, &mut { machine.stolen_ns });
+    /// Corrects the parts by what the whole machine did. Who is ready behind a thread of the program, while the program has no more ready threads than
+    /// there are CPUs, would run on another CPU: others had that, or it stood idle. Who had the CPU where nobody was seen is others, or a hypervisor.
+    fn correct(&mut self, machine: MachineUse) {
+        let behind_others_ns = self.all_ns.saturating_sub(self.own_ns);
+        let elsewhere_ns = self.own_ns.min(machine.denied_ns.saturating_sub(behind_others_ns));
+        let by_others_ns = elsewhere_ns.min(machine.unseen_ns);
+        let idle_ns = (elsewhere_ns - by_others_ns).min(machine.idle_ns);
+        let unknown_by_others_ns = self.unknown_ns.min(machine.unseen_ns - by_others_ns);
+        let stolen_ns = (self.unknown_ns - unknown_by_others_ns).min(machine.stolen_ns);
+        self.own_ns -= by_others_ns + idle_ns;
+        self.unknown_ns -= unknown_by_others_ns + stolen_ns;
+        self.others_ns += by_others_ns + unknown_by_others_ns;
+        self.idle_elsewhere_ns += idle_ns;
+        self.stolen_ns += stolen_ns;
     }
 
     /// Multiplies the parts; all of it is their sum.
@@ -134,7 +138,7 @@ impl RunQueue {
             &mut self.quota_ns,
             &mut self.others_ns,
             &mut self.stolen_ns,
-            &mut self.unspread_ns,
+            &mut self.idle_elsewhere_ns,
             &mut self.unknown_ns,
         ];
         self.all_ns = parts.into_iter().fold(0, |sum, part| {
@@ -157,21 +161,13 @@ impl RunQueue {
         self.quota_by_period_ns = period.filter(|_| counted == 0);
         self.quota_ns = rest.min(of_part(counted).max(stopped_ns.unwrap_or(0)));
         rest -= self.quota_ns;
-        let others = taken.rivals.iter().map(|rival: &Rival| rival.ns).fold(0, u64::saturating_add);
         // Behind one program there may be several threads in a queue.
         let queued = (rest as f64 / any_ready_ns.max(1) as f64).max(1.0);
-        self.others_ns = rest.min((of_part(others) as f64 * queued) as u64);
+        self.others_ns = rest.min((of_part(taken.seen_ns()) as f64 * queued) as u64);
         self.unknown_ns = rest - self.others_ns;
         self.rivals = taken.rivals.iter().map(|rival| (rival.name.clone(), rival.ns)).collect();
         self.rivals.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     }
-}
-
-/// Moves as much of `from` as there is in both.
-fn take(from: &mut u64, available: &mut u64) -> u64 {
-    let taken = (*from).min(*available);
-    (*from, *available) = (*from - taken, *available - taken);
-    taken
 }
 
 /// The period at one phase of which most of the long stays end, as a quota is filled up again then, and the time of these stays, ns.
@@ -194,6 +190,7 @@ fn stopped_by_period(stays: &[(u64, u64)]) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use dwell_query::question::query::Query;
+    use dwell_store::Rival;
     use dwell_trace_dsl::trace;
 
     use super::*;
@@ -243,10 +240,10 @@ mod tests {
     fn who_had_the_other_cpu_is_told_by_the_machine() {
         let corrected = |own: u64, machine: MachineUse| {
             let mut queue = RunQueue { all_ns: 10, own_ns: own, unknown_ns: 10 - own, ..RunQueue::default() };
-            queue.correct(&machine);
-            let RunQueue { own_ns, others_ns, stolen_ns, unspread_ns, unknown_ns, .. } = queue;
-            assert_eq!(own_ns + others_ns + stolen_ns + unspread_ns + unknown_ns, queue.all_ns);
-            (own_ns, others_ns, stolen_ns, unspread_ns, unknown_ns)
+            queue.correct(machine);
+            let RunQueue { own_ns, others_ns, stolen_ns, idle_elsewhere_ns, unknown_ns, .. } = queue;
+            assert_eq!(own_ns + others_ns + stolen_ns + idle_elsewhere_ns + unknown_ns, queue.all_ns);
+            (own_ns, others_ns, stolen_ns, idle_elsewhere_ns, unknown_ns)
         };
         let denied = MachineUse { denied_ns: 10, ..MachineUse::default() };
         assert_eq!(corrected(9, denied), (9, 0, 0, 0, 1), "nothing is known");

@@ -314,7 +314,7 @@ fn are_the_sums_of_parts(explanation: &Explanation<'_, '_>) -> Result<(), TestCa
     }
     let queue = &explanation.run_queue;
     let known = queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.stolen_ns;
-    let parts = known + queue.unspread_ns + queue.unknown_ns;
+    let parts = known + queue.idle_elsewhere_ns + queue.unknown_ns;
     prop_assert_eq!(queue.all_ns, parts);
     Ok(())
 }
