@@ -10,6 +10,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 DWELL := $(TARGET)/release/dwell
 ECOSYSTEM := $(abspath $(TARGET))/ecosystem
 AGENTS := $(abspath $(TARGET))/agents
+# Cargo unites the features of what one command selects: with the whole workspace in each, all commands use the same builds of every crate;
+# with `-p dwell` Parquet and most of Dwell would be built once more. The second one builds target/debug/dwell, too.
+UNIT_TESTS := cargo test --workspace
+PRODUCT_TESTS := cargo test --workspace --test product
 # Debian's kernels for guests: those that `make test` boots, and all.
 KERNELS := $(abspath $(TARGET))/kernels
 USUAL_KERNELS := 6.1-amd64 6.12-amd64
@@ -95,17 +99,8 @@ deny:
 # Writes the files that are made of tables in the sources: the page's types and Japanese, three documents, counts of
 # BPF instructions, snapshots of texts.
 # `git diff` shows what changed. Fails where something is missing that only people write, as the page of a finding.
-SNAPSHOTS := INSTA_UPDATE=always PROPTEST_CASES=1
 generate:
-	@failed=0; \
-	UPDATE=1 cargo test --quiet -p dwell-server --lib page_types || failed=1; \
-	UPDATE=1 cargo test --quiet -p dwell-capture --lib hook_instructions || failed=1; \
-	UPDATE=1 cargo test --quiet -p dwell-rights --lib the_page || failed=1; \
-	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell-analyze --no-fail-fast || failed=1; \
-	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell --bins || failed=1; \
-	$(SNAPSHOTS) cargo test --quiet -p dwell-wire --lib || failed=1; \
-	$(SNAPSHOTS) cargo test --quiet -p dwell-doctor --test machines || failed=1; \
-	exit $$failed
+	UPDATE=1 INSTA_UPDATE=always PROPTEST_CASES=1 $(UNIT_TESTS) --quiet --no-fail-fast
 
 # Formats every source, as `make lint` and `make web-test` want it.
 format: web/node_modules
@@ -120,17 +115,11 @@ test:
 	@echo 'make test: everything passed'
 
 # Before each commit: all lints, the layers, that no BPF hook grew unseen, that what `make generate` writes is current, and the unit
-# tests of what changed, with fewer random cases. A minute when all is built.
+# tests with fewer random cases.
 check: web/node_modules
 	$(MAKE) --no-print-directory lint
-	PROPTEST_CASES=16 scripts/test-changed.sh
-	cargo test --quiet -p dwell-wire --lib
-	cargo test --quiet -p dwell-capture --lib hook_instructions
-	cargo test --quiet -p dwell-analyze --test page_texts
-	cargo test --quiet -p dwell-server --lib page_types
-	cargo test --quiet -p dwell-rights --lib the_page
-	cargo test --quiet -p dwell --bins
-	cargo test --quiet -p dwell --test product -- layers::
+	PROPTEST_CASES=16 $(UNIT_TESTS) --quiet
+	$(PRODUCT_TESTS) --quiet -- layers::
 	cd web && npm run --silent lint && npm run --silent test -- --changed HEAD
 
 lint:
@@ -143,8 +132,7 @@ lint:
 
 # What needs neither privileges nor other programs.
 unit:
-	cargo test --workspace --exclude dwell
-	cargo test -p dwell --bins
+	$(UNIT_TESTS)
 
 # Each reader of what others wrote under libFuzzer, for FUZZ seconds; READERS names some of them. Writes docs/fuzzing.md.
 fuzz:
@@ -158,7 +146,7 @@ miri:
 
 # The binary against live programs, bad input and its own layering; says what it skipped, and why.
 product: samples
-	cargo test -p dwell --test product
+	$(PRODUCT_TESTS)
 
 # The web UI without a browser: format, lint, types, layers, unit tests, and that it builds.
 web-test: web/node_modules
@@ -167,50 +155,50 @@ web-test: web/node_modules
 
 # The screens in Chromium, through `dwell view`, on recordings made for it.
 ui-test: web samples
-	cargo build -p dwell
+	$(PRODUCT_TESTS) --no-run
 	cd web && DWELL=$(abspath $(TARGET))/debug/dwell npm run --silent ui-test
 
 # Stacks against gdb's, at 60 random stops of each of eight programs; `make test` has eight of each.
 check-stacks: samples
 	scripts/install-deps.sh test
-	DWELL_GDB_STOPS=60 cargo test -p dwell --test product -- gdb::
+	DWELL_GDB_STOPS=60 $(PRODUCT_TESTS) -- gdb::
 
 # Dwell on each of Debian's kernels, booted in QEMU, against what the samples know of themselves; writes docs/kernels.md. Downloads
 # 800 MB the first time; half an hour. KERNELS_TESTED=6.1-amd64,6.1-rt-amd64 runs only these, and keeps the other rows.
 test-kernels: samples
 	scripts/install-deps.sh test
 	scripts/fetch-kernels.sh $(KERNELS) $(ALL_KERNELS)
-	DWELL_KERNELS=$(or $(KERNELS_TESTED),all) cargo test -p dwell --test product -- kernels::
+	DWELL_KERNELS=$(or $(KERNELS_TESTED),all) $(PRODUCT_TESTS) -- kernels::
 
 # Programs with a known cause of their slowness, and healthy ones, each quiet and beside four endless loops; writes docs/truth.md.
 test-verdicts: samples
 	scripts/install-deps.sh test
-	DWELL_VERDICTS=all cargo test -p dwell --test product -- verdicts::
+	DWELL_VERDICTS=all $(PRODUCT_TESTS) -- verdicts::
 
 # Programs of samples/cases, each with a planted fault, which `dwell report explain` has to name first; writes docs/cases.md.
 test-cases:
 	scripts/install-deps.sh test
-	DWELL_CASES=all cargo test -p dwell --test product -- cases::
+	DWELL_CASES=all $(PRODUCT_TESTS) -- cases::
 
 # Every system call that writes a result fails once, or is the last one; writes docs/reliability.md. FAULTS=20 hits
 # 20 places of each kind, not all of them.
 test-faults: samples
 	scripts/install-deps.sh test
-	DWELL_FAULTS=$(or $(FAULTS),all) cargo test -p dwell --test product -- faults::
+	DWELL_FAULTS=$(or $(FAULTS),all) $(PRODUCT_TESTS) -- faults::
 
 # Collections side by side, with a note of their memory, descriptors, maps and disk use each minute; writes docs/soak.md. SOAK=10m or
 # SOAK=24h takes as long, SOAK=again judges the notes of the last run.
 SOAK ?= 2h
 soak: samples
-	DWELL_SOAK=$(SOAK) cargo test --release -p dwell --test product -- soak::
+	DWELL_SOAK=$(SOAK) $(PRODUCT_TESTS) --release -- soak::
 
 # 200,000 switches a second, or as many as the machine makes beside two busy loops, for ten minutes.
 sustained: samples
-	DWELL_SUSTAINED=600 cargo test --release -p dwell --test product -- sustained::beside
+	DWELL_SUSTAINED=600 $(PRODUCT_TESTS) --release -- sustained::beside
 
 # What PyPI's ITT-instrumented packages announce (docs/itt.md). Downloads 120 MB of wheels into a virtual environment of its own.
 test-ecosystem: $(ECOSYSTEM)/installed
-	cargo build -p dwell
+	$(PRODUCT_TESTS) --no-run
 	$(AS_ROOT) $(ECOSYSTEM)/bin/python ecosystem/check.py --dwell $(abspath $(TARGET))/debug/dwell
 
 # Without dependencies: the only one that is not listed calls home.
@@ -221,7 +209,7 @@ $(ECOSYSTEM)/installed: ecosystem/requirements.txt
 
 # Agents (docs/agents.md): the protocol through PyPI's client library, and an agent that follows `dwell skill`.
 test-agents: samples
-	cargo build -p dwell
+	$(PRODUCT_TESTS) --no-run
 	python3 -m venv $(AGENTS) && $(AGENTS)/bin/pip install --quiet --requirement ecosystem/agents/requirements.txt || true
 	python=$(AGENTS)/bin/python; test -x $$python || python=python3; \
 	$(AS_ROOT) $$python ecosystem/agents/check.py --dwell $(abspath $(TARGET))/debug/dwell

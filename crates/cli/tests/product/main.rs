@@ -1,7 +1,7 @@
 //! Tests of the whole product: the `dwell` binary against live programs, bad input and its own layering.
 //!
 //! Every case has a name, `truth::convoy`, and cases run one after the other, since they share the machine's CPUs.
-//! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
+//! `cargo test --workspace --test product -- truth::` runs those whose names contain an argument. A case that needs what
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
 mod accept_queues;
