@@ -9,6 +9,7 @@ use dwell_query::engine::row_sampling::sampled_parts;
 use dwell_query::measure::quantile::{median, median_of};
 use dwell_query::question::windows::Part;
 use dwell_query::stacks::call_stacks::FunctionId;
+use dwell_query::stacks::own_code::MODULE_LOADERS;
 use dwell_view::Word;
 
 use crate::findings::claim::{Claim, of_thread};
@@ -187,6 +188,12 @@ fn blocked(
     let much = evidence.share(scaled(total_ns)) >= SHARE && striking;
     if !much && very_long < VERY_LONG {
         return None;
+    }
+    let is_loading =
+        |stack: StackId| evidence.fold.sums.stacks.whole_names(stack).any(|it| MODULE_LOADERS.contains(&it));
+    let loading_ns: u64 = long.places.iter().filter(|(stack, _)| is_loading(**stack)).map(|(_, ns)| *ns).sum();
+    if 2 * loading_ns >= long.places.values().sum() {
+        return None; // its program begins
     }
     let longest = long.longest?;
     let handler = handler(evidence, &reader.path, &long.places);

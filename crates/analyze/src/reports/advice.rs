@@ -7,6 +7,7 @@ use dwell_view::{Prose, Sentence, Word};
 
 use crate::reports::contended_lock::{contended_lock, lock_not_held, lock_of_most, lock_on_the_way, to_holder};
 use crate::reports::queue_causes::are_too_many;
+use crate::reports::told_causes::is_cut_off;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
@@ -81,10 +82,13 @@ pub fn advice(
         (CauseKind::Unknown, _) if names.is_full_pipe(root.cause.label) => {
             say!(ADVICE_FULL, label = names.label(root.cause.label))
         }
+        (CauseKind::Outside | CauseKind::Network | CauseKind::Device, _) if is_looked_for(root) => {
+            say!(ADVICE_LOCK_LOOKED_FOR)
+        }
         (CauseKind::Unknown, _) if root.meanwhile.is_some() => pace_words::meanwhile(explanation, root),
         (CauseKind::TimedOut, _) if names.asks_by_datagrams(root.cause.label) => say!(ADVICE_NO_DATAGRAM),
         (CauseKind::TimedOut, _) if kind != Contention::Lock && names.waits_for_own_timers(root.cause.label) => {
-            of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(explanation, root))
+            of_others_work(explanation, root, chains).unwrap_or_else(|| pace_words::loop_timer(fold, explanation, root))
         }
         (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
             say!(ADVICE_WAITED_UNDER_LOCK, label = label)
@@ -103,15 +107,27 @@ pub fn advice(
         {
             say!(ADVICE_POOL_WAITS_FOR_ITSELF, threads = threads, who = names.role(root.cause.role))
         }
-        (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
-            Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
-            None if root.is_for_outside() => say!(ADVICE_TIMED_OUT_FOR_OUTSIDE),
-            None if root.is_of_the_end() => pace_words::timed_out(explanation, root),
-            None => say!(ADVICE_TIMED_OUT),
-        },
+        (CauseKind::Unfinished, _) if is_cut_off(fold, explanation, root) => say!(ADVICE_CUT_OFF),
+        (CauseKind::TimedOut, _) => timed_out(explanation, root),
         _ => by_kind(explanation, root),
     };
     sentence.into()
+}
+
+/// What to do about a wait that nobody ended before its time-out.
+fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let expected = explanation.expected(&root.cause);
+    match expected.filter(|_| !pace_words::awaits_changes(&explanation.names, root)) {
+        Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = explanation.names.role(role)),
+        None if root.is_for_outside() => say!(ADVICE_TIMED_OUT_FOR_OUTSIDE),
+        None if root.is_of_the_end() => pace_words::timed_out(explanation, root),
+        None => say!(ADVICE_TIMED_OUT),
+    }
+}
+
+/// Whether others look for a lock meanwhile that whoever waits has.
+fn is_looked_for(root: &RootCause) -> bool {
+    root.meanwhile.as_ref().is_some_and(|others| matches!(others.did, MeanwhileKind::Polled(_)))
 }
 
 /// Whether nobody who is known ended the wait: a sleep, a timer.
@@ -175,6 +191,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
+        CauseKind::Unfinished if is_of_file(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Unfinished if explanation.stands_still(root) => say!(ADVICE_STANDS_STILL),
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         // One that was always found waiting may have been woken in between.
@@ -215,6 +232,12 @@ fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
     !names.call(label).is_some_and(writes)
 }
 
+/// Whether it is a call on a file, as `read(/srv/data)`.
+fn is_of_file(names: &Names<'_, '_>, label: LabelId) -> bool {
+    let of_path = |(_, path): (&str, &str)| path.starts_with('/') && !path.starts_with("/dev/");
+    names.label(label).split_once('(').is_some_and(of_path)
+}
+
 /// Whether TCP may have held back what the cause waited for: data, between two ends of this machine.
 fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
     let receives = |call: String| ["read", "recv", "poll", "select"].iter().any(|word| call.contains(word));
@@ -242,6 +265,9 @@ fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, 
 
 /// What to do about a sleep: the program's own, or one for which others wait.
 fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if let Some(advice) = pace_words::slept_in_turn(fold, explanation, root) {
+        return advice;
+    }
     let asker = root.chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
     let is_scripts = asker.is_some_and(|link| !explanation.serves_outside(link.role));
     if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {

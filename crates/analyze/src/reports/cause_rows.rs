@@ -9,10 +9,10 @@ use dwell_query::stacks::connecting::is_connecting;
 use crate::reports::contended_lock::{lock_not_held, lock_of_most};
 use crate::reports::queue_causes::{OWN_QUEUE_SHARE, QueueCause, QueueReason, is_hardly_own, queue_causes};
 use crate::reports::summary_order::CauseWeight;
-use crate::reports::told_causes::{delay_ns, on_path_alone, told_causes, unseen_ns};
+use crate::reports::told_causes::{delay_ns, is_cut_off, on_path_alone, told_causes, unseen_ns};
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
-    RunQueue,
+    RunQueue, asked_answers, asks, function_key,
 };
 
 /// What delays others for this part of a sleep that only the program's end waited for is told before that.
@@ -26,6 +26,9 @@ const QUEUED_SHARE: f64 = 0.05;
 const BESIDE_OTHERS: f64 = 0.5;
 /// So many times longer than the time in run queues are waits for a lock whose holders were there, if the lock is a cause of its own.
 const LONGER_BY_LOCK: u64 = 2;
+/// The same part of what runs are waits for the answers to so many questions that the same function asks.
+const ASKS_BESIDE: f64 = 0.3;
+const MANY_QUESTIONS: u64 = 100;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
 const WORKS_BESIDE: f64 = 0.3;
 /// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
@@ -59,7 +62,7 @@ pub fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, lea
     let roots = told_causes(fold, explanation, least);
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
-    sort(explanation, &mut told);
+    sort(fold, explanation, &mut told);
     told
 }
 
@@ -86,6 +89,28 @@ fn behind_pauses(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<
         |other: &&RootCause| other.cause.role == root.cause.role && other.cause.kind.is_pause() && !is_timer(other);
     let longest_ns = explanation.causes.iter().filter(pauses).map(on_path_alone).max().filter(|_| is_timer(root))?;
     (longest_ns as f64 >= DELAYS_MEANWHILE * root.path_ns as f64).then_some(longest_ns)
+}
+
+/// Of what ran on the way to the program's end: how much waits explain for the many answers that the same function asks for one at a time, or
+/// one that it calls, if that is much. Each question costs time on both sides: without it nothing of both would be.
+fn behind_questions(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
+    if root.cause.kind != CauseKind::Ran || !root.is_of_the_end() {
+        return None;
+    }
+    let names = &explanation.names;
+    let is_there = |other: &&RootCause| {
+        let from_there = || other.callers.iter().any(|(caller, _)| *caller == function_key(&root.at));
+        other.cause.role == root.cause.role && (other.function() == root.function() || from_there())
+    };
+    let is_much = |other: &&RootCause| other.wait_ns as f64 >= ASKS_BESIDE * root.path_ns as f64;
+    let asks = |other: &&RootCause| {
+        let waited_for = (other.cause.role, other.cause.label);
+        let is_answer =
+            matches!(other.cause.kind, CauseKind::Outside | CauseKind::Network) && asks(names.label(waited_for.1));
+        is_answer && asked_answers((fold.trace, names), waited_for, &other.at, |_| true).count >= MANY_QUESTIONS
+    };
+    let others = explanation.causes.iter().filter(is_much).filter(is_there).filter(asks);
+    others.map(|other| other.wait_ns).max()
 }
 
 /// The cause by which waits are known that is what others did during waits whose end nobody saw.
@@ -153,13 +178,20 @@ impl QueueRow<'_> {
 
 impl CauseRow<'_> {
     /// The smaller, the earlier it is told, of a row that explains `ns`: first what the program never got out of.
-    fn rank(&self, explanation: &Explanation<'_, '_>, ns: u64, delays: &[(u64, u64)]) -> Reverse<(bool, u64)> {
+    fn rank(
+        &self,
+        (fold, explanation): (&Fold<'_>, &Explanation<'_, '_>),
+        ns: u64,
+        delays: &[(u64, u64)],
+    ) -> Reverse<(bool, u64)> {
         let is_deadlock = matches!(self, CauseRow::Wait(root) if explanation.deadlock(root).is_some());
         // What others did meanwhile comes first where it is a cause of its own.
         let behind = match self {
             CauseRow::Wait(root) if root.cause.kind == CauseKind::AcceptQueue => kept_from_accepting(explanation, root),
             CauseRow::Wait(root) if root.cause.kind == CauseKind::RunQueue => behind_work(explanation, root),
             CauseRow::Wait(root) if let Some(ns) = behind_pauses(explanation, root) => Some(ns),
+            CauseRow::Wait(root) if is_cut_off(fold, explanation, root) => Some(0),
+            CauseRow::Wait(root) if let Some(ns) = behind_questions(fold, explanation, root) => Some(ns),
             CauseRow::Wait(root) => cause_meanwhile(explanation, root)
                 .map(|other| other.wait_ns)
                 .or_else(|| beside_the_end(explanation, root, delays)),
@@ -215,7 +247,11 @@ impl CauseRow<'_> {
 
 /// Puts waits for threads in run queues to the reason why these were there: for a reader that is one cause. A lock that makes them
 /// longer by far stays a cause of its own: who holds it and has no CPU keeps all others.
-pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e>>) -> Vec<CauseRow<'e>> {
+pub fn with_reasons<'e>(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    told: Vec<CauseRow<'e>>,
+) -> Vec<CauseRow<'e>> {
     let (mut queues, mut rows, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for row in told {
         match row {
@@ -237,7 +273,7 @@ pub fn with_reasons<'e>(explanation: &Explanation<'_, '_>, told: Vec<CauseRow<'e
         }
     }
     rest.extend(queues.into_iter().map(CauseRow::Queue));
-    sort(explanation, &mut rest);
+    sort(fold, explanation, &mut rest);
     rest
 }
 
@@ -257,7 +293,7 @@ pub fn without_unlocked_work<'e>(
 }
 
 /// The largest first; of threads in run queues those that hold a lock, without which nobody would have noticed.
-fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
+fn sort(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
     let is_holder = |row: &&CauseRow<'_>| match row {
         CauseRow::Wait(root) => {
             let is_holder = is_starved_holder(explanation, root) || is_inverted(explanation, root);
@@ -291,11 +327,11 @@ fn sort(explanation: &Explanation<'_, '_>, rows: &mut [CauseRow<'_>]) {
         }
         CauseRow::Wait(root) => {
             let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or_else(|| row.ns());
-            row.rank(explanation, ns, &delays)
+            row.rank((fold, explanation), ns, &delays)
         }
         CauseRow::Queue(queue) => {
             let ns = of_program.map_or(queue.ns, |ns| queue.ns.min(ns.saturating_sub(1)));
-            row.rank(explanation, ns, &delays)
+            row.rank((fold, explanation), ns, &delays)
         }
     });
 }

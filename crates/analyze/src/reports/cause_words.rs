@@ -9,7 +9,7 @@ use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
-    in_turn, is_response, mostly_asked, sleep_within, takes_requests, wait_place, waits_at,
+    in_turn, is_response, loop_code, mostly_asked, sleep_within, takes_requests, wait_place, waits_at,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -114,6 +114,7 @@ fn with_more(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     cause
         .and(called_by(fold, root))
         .and(asked_address(fold, explanation, root))
+        .and(ran_between(fold, explanation, root))
         .and(pieces(root))
         .and(inside(root))
         .and(in_kernel(root))
@@ -251,6 +252,14 @@ fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Root
     let waits = is_whole && is_response(names.label(root.cause.label));
     let endpoint = waits.then(|| mostly_asked(fold.trace, names, root.cause.role)).flatten()?;
     Some(say!(CAUSE_ASKED_ADDRESS, endpoint = endpoint))
+}
+
+/// What an event loop ran between its waits: a coroutine, a promise or a task of it waits.
+fn ran_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let names = &explanation.names;
+    let is_of_loop = names.is_of_event_loop(root.cause.label) && !names.are_of_sampled_fibers();
+    let place = (is_of_loop && fold.query.is_of_all()).then(|| loop_code(fold, names, root.cause.role)).flatten()?;
+    (place != root.at).then(|| say!(CAUSE_RAN_BETWEEN, place = place))
 }
 
 /// The largest of the functions that it ran in, where none stands out.

@@ -197,7 +197,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let mut explanation = estimate(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
-    let rows = with_reasons(&explanation, cause_rows(fold, &explanation, least));
+    let rows = with_reasons(fold, &explanation, cause_rows(fold, &explanation, least));
     let told = by_lock(&explanation, without_unlocked_work(fold, &explanation, rows));
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let shown = shown_in_summary(&told);

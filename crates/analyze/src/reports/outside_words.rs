@@ -8,11 +8,13 @@ use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
     AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, RootCause, always_asked,
-    asked_answers, asks, fewer_asked, is_response, is_within_machine,
+    asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
 const MANY: u64 = 20;
+/// Requests of a thread that wait at once, on average, from which on it does not wait for one at a time.
+const SEVERAL_EACH: f64 = 1.5;
 /// After which time a connection is asked for again at least, ns (TCP_TIMEOUT_INIT in include/net/tcp.h, 1 s), less a tick or two.
 const SENT_AGAIN_NS: u64 = 950_000_000;
 
@@ -42,7 +44,8 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
         return None;
     }
     if names.is_of_event_loop(root.cause.label) || is_response {
-        let AlwaysAsked { endpoint, connections, answers } = always_asked(fold.trace, names, root.cause.role)?;
+        let AlwaysAsked { endpoint, connections, one_in_use, answers } =
+            always_asked(fold.trace, names, root.cause.role)?;
         return match connections {
             // Of goroutines that were looked at now and then only the connections tell how many answers came.
             1 if is_response && answers < MANY => None,
@@ -50,6 +53,7 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
                 let mean = Word::Ns(root.wait_ns / answers);
                 Some(say!(ADVICE_ONE_AT_A_TIME, count = answers, mean = mean, threads = 0u64))
             }
+            many if one_in_use => Some(say!(ADVICE_ONE_IN_USE, endpoint = endpoint, connections = u64::from(many))),
             1 => Some(say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint)),
             many => Some(say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many))),
         };
@@ -57,7 +61,9 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let waited_for = (root.cause.role, root.cause.label);
     let answers @ AskedAnswers { count, threads, .. } =
         asked_answers((fold.trace, names), waited_for, &root.at, |_| true);
-    (count >= MANY * threads.max(1)).then(|| {
+    // A thread may poll many connections at once.
+    let at_once = asked_at_once(fold.trace, names, root.cause.role, label);
+    (count >= MANY * threads.max(1) && at_once < SEVERAL_EACH * threads.max(1) as f64).then(|| {
         say!(
             ADVICE_ONE_AT_A_TIME,
             count = count,

@@ -5,12 +5,17 @@ use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, MeanwhileKind, RootCause, in_turn};
+use crate::study::explain::{Explanation, Link, MeanwhileKind, Names, RootCause, asked_answers, in_turn};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.5;
 /// The same of the timers of event loops, which do other things between them.
 const LOOP_PACE: f64 = 0.3;
+
+/// How long waits of event loops for their own timers are, ns, that may be time-outs of something that did not come, where they are most of
+/// these.
+const TIME_OUT_NS: u64 = 1_000_000_000;
+const MOSTLY_LONG: f64 = 0.8;
 
 /// The program by which scripts pause (coreutils).
 const SLEEP_PROGRAM: &str = "sleep";
@@ -33,6 +38,11 @@ pub fn slept_between(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sen
 
 /// How sets are called by which threads hear of changes of files.
 const CHANGES: &str = "{inotify}";
+
+/// Whether a wait is for changes of files, which nobody owes.
+pub fn awaits_changes(names: &Names<'_, '_>, root: &RootCause) -> bool {
+    names.label(root.cause.label).contains(CHANGES)
+}
 
 /// Whether the program hardly does anything else, and nobody waits for that.
 fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
@@ -66,8 +76,30 @@ pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_SLEPT) }
 }
 
+/// Programs that start one process after the other, unless they are told to start several at once.
+const RUNNERS: &[&str] = &["make", "gmake", "ninja", "xargs", "parallel", "meson", "cmake", "npm", "pre-commit"];
+
+/// What to do about sleeps of processes that such a program starts one after the other, itself or through a shell each.
+pub fn slept_in_turn(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let (names, threads) = (&explanation.names, &fold.trace.threads);
+    let creator = |thread: &usize| threads.parent[*thread].get().filter(|parent| parent < thread);
+    let above = |thread: usize| std::iter::successors(Some(thread), creator).skip(1).take(2);
+    let is_runner = |thread: usize| RUNNERS.contains(&names.role(names.role_of(thread)));
+    let are_of_runner = names.members_of(root.cause.role).next().is_some_and(|thread| above(thread).any(is_runner));
+    let in_turn = || in_turn(fold.trace, names, root.cause.role);
+    (are_of_runner && in_turn().is_some()).then(|| say!(ADVICE_IN_TURN))
+}
+
 /// What to do about the time-out of an event loop, whose threads may be what the main thread waits for to the program's end.
-pub fn loop_timer(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+pub fn loop_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let waits = |counts: &dyn Fn(u64) -> bool| {
+        let waited_for = (root.cause.role, root.cause.label);
+        asked_answers((fold.trace, &explanation.names), waited_for, &root.at, counts).wait_ns
+    };
+    let long_ns = waits(&|ns| ns >= TIME_OUT_NS);
+    if long_ns as f64 >= MOSTLY_LONG * waits(&|_| true) as f64 {
+        return say!(ADVICE_LOOP_TIMED_OUT);
+    }
     if root.path_ns as f64 >= LOOP_PACE * explanation.path_ns as f64 {
         say!(ADVICE_LOOP_PACED)
     } else {

@@ -1,7 +1,9 @@
 //! What to do about what runs: by where most of it is, and by what would let more of it run at once.
 
+use dwell_model::StackId;
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::sweep::ConcurrencyStats;
+use dwell_query::stacks::own_code::MODULE_LOADERS;
 use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Sentence;
 
@@ -16,20 +18,28 @@ const MOSTLY: f64 = 0.5;
 const ONE_AT_A_TIME: &[(&str, &str)] =
     &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
 
-/// Functions by which Python and Node load modules that a script asks for.
-const LOADERS: &[&str] = &["_find_and_load", "Module._load"];
 /// The function by which Node runs the script that it is given (lib/internal/modules/run_main.js).
 const FIRST_SCRIPT: &str = "executeUserEntryPoint";
+
+/// How system calls begin that each process makes once, at its begin and its end: there are not fewer to make.
+const ONCE: &[&str] = &["exit", "execve"];
 
 /// What functions of JavaScript are called that have no name, such as a whole script.
 const NO_NAME: &str = "(anonymous)";
 
-/// Whether a script's function loads modules there: a loader is among what it calls. Node loads the first script by the same function.
+/// Whether a script's function mostly loads modules there.
 fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
-    let names: Vec<&str> = fold.sums.stacks.whole_names(root.stack).collect();
+    let sum = |stacks: &mut dyn Iterator<Item = &(StackId, u64)>| stacks.map(|(_, ns)| *ns).sum::<u64>() as f64;
+    let loading_ns = sum(&mut root.stacks.iter().filter(|(stack, _)| is_loading(fold, root, *stack)));
+    loading_ns > 0.0 && loading_ns >= MOSTLY * sum(&mut root.stacks.iter())
+}
+
+/// Whether it does at a stack: a loader is among what the function calls. Node loads the first script by the same function.
+fn is_loading(fold: &Fold<'_>, root: &RootCause, stack: StackId) -> bool {
+    let names: Vec<&str> = fold.sums.stacks.whole_names(stack).collect();
     let own = function_at(&root.at);
     let called = names.iter().rposition(|name| *name == own).map_or(&names[..], |at| &names[..at]);
-    let loaders = called.iter().filter(|function| LOADERS.contains(function)).count();
+    let loaders = called.iter().filter(|function| MODULE_LOADERS.contains(function)).count();
     let of_first_script = names.contains(&FIRST_SCRIPT) && (own == NO_NAME || called.len() == names.len());
     loaders > usize::from(of_first_script)
 }
@@ -44,7 +54,8 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
     if turns.is_some_and(|turns| turns.are_processes) {
         return say!(ADVICE_PROCESSES_IN_TURN);
     }
-    let in_kernel = root.in_kernel.as_ref().filter(|(_, share)| *share >= MOSTLY);
+    let is_told = |call: &str| !ONCE.iter().any(|once| call.starts_with(once));
+    let in_kernel = root.in_kernel.as_ref().filter(|(call, share)| *share >= MOSTLY && is_told(call));
     if let Some((call, _)) = in_kernel {
         if call == PAGE_FAULTS {
             return say!(ADVICE_RAN_IN_FAULTS);

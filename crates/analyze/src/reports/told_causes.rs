@@ -1,16 +1,20 @@
 //! Which causes of waits are told: those that delayed anybody, or the program's end, for long, without pauses of a schedule and waits that another
 //! cause explains.
 
-use dwell_model::{ObjectId, ObjectType};
+use std::collections::HashSet;
+
+use dwell_model::{ObjectId, ObjectType, ProcessId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::idle::IdleWaits;
 
-use crate::study::explain::{CauseKind, Contention, Explanation, Link, RootCause, keeps_schedule};
+use crate::study::explain::{CauseKind, Contention, Explanation, Link, RoleId, RootCause, keeps_schedule};
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
 const END_SHARE: f64 = 0.1;
 /// So many times longer than what others waited for is what a thread ran that always ran, if it is told beside that.
 const MUCH_LONGER: u64 = 2;
+/// Part of the time for which others must have been at work, for that to be what a wait may be for.
+const AT_WORK: f64 = 0.5;
 /// Part of the waits that are for one thing.
 const NEARLY_ALL: f64 = 0.9;
 /// Stays in run queues, and threads that wait for one another for a moment, as a loop and its workers do, must have delayed somebody for so
@@ -58,6 +62,27 @@ fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
         && explanation.deadlock(root).is_none()
         && !explanation.stands_still(root);
     is_usual || explanation.leads_to_deadlock(root)
+}
+
+/// Whether the recording ended before the wait did, while other threads of its process were at work: they may be what it waits for.
+pub fn is_cut_off(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let names = &explanation.names;
+    let is_open = root.cause.kind == CauseKind::Unfinished
+        && !explanation.stands_still(root)
+        && explanation.deadlock(root).is_none()
+        && names.contention(root.cause.label, root.cause.place) != Contention::Lock;
+    let all_the_time = root.wall_ns as f64 >= NEARLY_ALL * explanation.elapsed_ns as f64;
+    if !is_open || all_the_time || fold.query.is_filtered() {
+        return false;
+    }
+    let process_of = |thread: usize| fold.trace.threads.process[thread];
+    let processes: HashSet<ProcessId> = names.members_of(root.cause.role).map(process_of).collect();
+    let is_beside = |role: RoleId| {
+        role != root.cause.role && names.members_of(role).any(|thread| processes.contains(&process_of(thread)))
+    };
+    let beside = explanation.accounts.iter().filter(|(role, _)| is_beside(**role));
+    let at_work_ns: u64 = beside.map(|(_, account)| account.running_ns.saturating_add(account.run_queue_ns)).sum();
+    at_work_ns as f64 >= AT_WORK * explanation.elapsed_ns as f64
 }
 
 /// Whether it is the pause of a schedule, for which nobody waits but the program's end, or workers at a barrier: these have no work until the

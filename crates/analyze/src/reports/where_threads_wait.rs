@@ -32,6 +32,7 @@ pub fn where_threads_wait(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>
     let any_other = waits.iter().any(|wait| !is_of_runtime(wait));
     waits.retain(|wait| !any_other || !is_of_runtime(wait));
     waits.sort_by_key(|wait| (!wait.in_program, !wait.is_main, Reverse(wait.ns)));
+    let awaits_requests = waits.iter().any(|wait| wait.is_for_requests_or_time);
     let mut told: Vec<String> = Vec::new();
     for wait in &waits {
         let text = link_text(explanation, &wait.link);
@@ -42,7 +43,12 @@ pub fn where_threads_wait(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>
     let rest = told.len().saturating_sub(TOLD);
     told.truncate(TOLD);
     let rest = (rest > 0).then(|| rest.to_string());
-    (!told.is_empty()).then(|| say!(HARDLY_RAN, elapsed = Word::Ns(elapsed_ns), waits = told.join("; "), rest = rest))
+    let elapsed = Word::Ns(elapsed_ns);
+    match told.join("; ") {
+        waits if waits.is_empty() => None,
+        waits if awaits_requests => Some(say!(HARDLY_ASKED, elapsed = elapsed, waits = waits, rest = rest)),
+        waits => Some(say!(HARDLY_RAN, elapsed = elapsed, waits = waits, rest = rest)),
+    }
 }
 
 /// A thread's longest wait at one place for one thing.
@@ -55,7 +61,12 @@ struct ThreadWait {
     is_main: bool,
     /// Whether it is a wait of a runtime's thread without work, or an event loop's for whatever comes.
     is_idle: bool,
+    /// Whether it is for whoever asks, or for a time that the program chose.
+    is_for_requests_or_time: bool,
 }
+
+/// How sockets are called on which a server waits for those who connect, and descriptors of timers.
+const REQUESTS_AND_TIMES: &[&str] = &[" listen ", "timerfd"];
 
 fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation<'_, '_>) -> Vec<ThreadWait> {
     let (trace, events) = (fold.trace, fold.trace.events());
@@ -77,7 +88,16 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
         let in_program =
             fold.sums.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.sums.stacks, it));
         let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
-        waits.push(ThreadWait { link, ns, in_program, is_main: is_first_of_process(trace, thread), is_idle });
+        let label = names.label(link.label);
+        let is_for_requests_or_time = REQUESTS_AND_TIMES.iter().any(|it| label.contains(it));
+        waits.push(ThreadWait {
+            is_for_requests_or_time,
+            link,
+            ns,
+            in_program,
+            is_main: is_first_of_process(trace, thread),
+            is_idle,
+        });
     }
     waits
 }

@@ -96,6 +96,7 @@ sentence_table! {
     CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "There are {count} such threads, one after another, each of which lives for {each} on average.",
         "このようなスレッドは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
     CAUSE_ASKED_ADDRESS = "cause-asked-address", "Nearly all that it asked was at {endpoint}.", "問い合わせのほとんどは {endpoint} に対するものでした。";
+    CAUSE_RAN_BETWEEN = "cause-ran-between", "Between these waits it ran mostly {place}.", "これらの待機の間には、主に {place} を実行していました。";
     CAUSE_ALSO_OF_LOCK = "cause-also-of-lock", "More waits for {label} are because {parts}.",
         "{label} への待機には、ほかにも原因があります: {parts}。";
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
@@ -179,6 +180,9 @@ sentence_table! {
     ADVICE_POLLED_BY_OTHERS = "advice-polled-by-others",
         "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
+    ADVICE_LOCK_LOOKED_FOR = "advice-lock-looked-for",
+        "Others look again and again for the lock that is held meanwhile (a transaction, a lock file): do this before it is taken or after it is given back.",
+        "その間に保持されているロック (トランザクション、ロックファイル) を、他のスレッドが繰り返し確認しています。ロックを取得する前か、解放した後に行ってください。";
     ADVICE_POLLED_PACED = "advice-polled-paced",
         "If the program is meant to run for that long, and the others have work of their own at their pace, nothing is wrong. Else these look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "意図した実行時間で、他のスレッドがそれぞれの周期で動いているだけなら、問題はありません。そうでなければ、それらは先に進めるかどうかを繰り返し確認しています。このスリープの前に、必要とされるもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
@@ -317,14 +321,19 @@ sentence_table! {
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_LOOP_TIMED_OUT = "advice-loop-timed-out", "If that is a time-out (wait_for, tokio::time::timeout, AbortSignal.timeout), what it waited for did not come: find out who was to answer (an early return, an error that is swallowed, a sender or a promise that nobody uses). Else look for the sleep or delay that set the timer (asyncio.sleep, setTimeout).",
+        "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければ、タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。";
     ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime), first where a lock or a permit is held meanwhile.",
         "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_REQUESTS_LIMITED = "advice-requests-limited",
         "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
         "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";
     ADVICE_REQUESTS_ONE_BY_ONE = "advice-requests-one-by-one",
-        "If that connection carries one request at a time (HTTP/1.1, SQL, a lock around the question), use several: a pool, a larger limit per host. If it carries many (HTTP/2, gRPC, a pipeline), make the answers of {endpoint} faster.",
-        "その接続が一度に 1 件の要求しか運ばない (問い合わせを囲むロックなど) なら、接続プールやホストごとの上限を増やして複数の接続を使ってください。同時に多くを運ぶ (パイプラインなど) なら、{endpoint} の応答を速くしてください。";
+        "It asks {endpoint} for one thing at a time. Where one question does not need the answer to another, ask both at once (asyncio.gather, Promise.all, join!, a batch). Where many wait for that connection already, let more in: a pool, a larger limit per host, no lock around the question. If it carries many at once (HTTP/2, gRPC, a pipeline), make the answers faster.",
+        "{endpoint} に一度に 1 件ずつ問い合わせています。互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。すでに多くがその接続を待っている場合は、プールやホストごとの上限を増やすか、問い合わせを囲むロックをなくしてください。一度に多くを運ぶ接続であれば、応答を速くしてください。";
+    ADVICE_ONE_IN_USE = "advice-one-in-use",
+        "Of the {connections} connections to {endpoint} hardly more than one waits for an answer at a time: look for a lock or a semaphore that is kept while it waits for the answer (asyncio.Lock, tokio::sync::Mutex), and ask at once what does not need the answer to another question (asyncio.gather, Promise.all, join!).",
+        "{endpoint} への {connections} 本の接続のうち、同時に応答を待っているのはほぼ 1 本だけです。応答を待つ間に保持しているロックやセマフォ (asyncio.Lock など) を探し、互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。";
     ADVICE_REQUESTS_FOR_OTHER = "advice-requests-for-other",
         "Nothing in this program keeps these requests: make the answers of {endpoint} faster, keep them for later (a cache), or ask for several things at once. `dwell collect threading --target-pid PID` records that program.",
         "このプログラムの中に要求を待たせているものはありません。{endpoint} の応答を速くする、結果を保存する (キャッシュ)、または複数を同時に問い合わせてください。そのプログラムは `dwell collect threading --target-pid PID` で記録できます。";
@@ -385,6 +394,8 @@ sentence_table! {
     ADVICE_MEMORY_LIMIT = "advice-memory-limit",
         "The group is full, so that each page that is read throws out another one: raise the limit (memory.max, memory.high, docker's --memory), or use less memory at a time.",
         "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。";
+    ADVICE_CUT_OFF = "advice-cut-off", "The recording ended first, and other threads of the process were at work meanwhile: what they did may be what it waits for. Record until it ends.",
+        "記録が先に終わりました。その間、同じプロセスの別のスレッドが動作しており、それを待っている可能性があります。終わるまで記録してください。";
     ADVICE_UNFINISHED_USUAL = "advice-unfinished-usual", "The recording ended first: such waits ended before, as the larger cause says.",
         "記録が先に終わりました。同様の待機は、より大きな原因が示すとおり、それまでは終わっていました。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",

@@ -188,6 +188,8 @@ sentence_table! {
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、別の CPU が空いていたのに自身のスレッドの後ろで待機 {idle}][、ハイパーバイザーが使用 (最大) {stolen}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
+    HARDLY_ASKED = "hardly-asked", "Hardly anything ran in the {elapsed}: it waited for requests, or for its time. If it should have done more, look at what its threads wait for: {waits}[, and {rest} more].",
+        "{elapsed} の間、ほとんど何も実行されていません。要求、または時刻を待っていました。もっと動作しているはずなら、スレッドが待っているものを確認してください: {waits}[、ほか {rest} 件]。";
     HARDLY_RAN = "hardly-ran", "Hardly anything ran in the {elapsed}. If the program hangs, it is because of what it waits for: {waits}[, and {rest} more].",
         "{elapsed} の間、ほとんど何も実行されませんでした。プログラムが止まっているなら、次の待機が理由です: {waits}[、ほか {rest} 件]。";
     NOT_HELD_UP = "not-held-up",

@@ -146,6 +146,11 @@ pub fn runs_handlers(function: &str) -> bool {
     RUN_HANDLERS.iter().any(|name| function.starts_with(name))
 }
 
+/// Whether a function of this name is an event loop's: what it calls is a handler, or waits for events.
+pub fn runs_loop(function: &str) -> bool {
+    LOOPS.contains(&function) || runs_handlers(function)
+}
+
 /// Schedulers whose threads take over from one that is busy: it blocks nobody.
 const SHARED: &[&str] = &[
     "runtime.netpoll",

@@ -1,6 +1,6 @@
 //! What to do about waits whose purpose the names on their stacks tell, and about answers by how many came and how late.
 
-use dwell_model::{ObjectType, ProcessId, WakerKind};
+use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_query::question::query::Query;
 use dwell_store::Trace;
 use dwell_store::tables::OpenRequestRow;
@@ -132,6 +132,83 @@ fn requests_that_wait_for_their_turns_within_a_program_are_told() {
         told(4)
     );
     assert!(!told(1).contains("requests wait at once"), "{}", told(1));
+}
+
+/// A trace of a loop that waits for answers again and again, over so many connections of which so many wait for one.
+fn asking_loop(connections: u32, open: u32) -> Trace {
+    let mut trace = with(&format!("a: {}", "1eeeee".repeat(25)), &[("main", "BaseEventLoop._run_once")], None);
+    trace.objects.name.fill("epoll {TCP 127.0.0.1:* -> 127.0.0.1:80}".into());
+    trace.off_cpu.syscall.fill(232); // epoll_wait
+    trace.off_cpu.waker.fill(ThreadId::NONE);
+    trace.off_cpu.waker_kind.fill(WakerKind::Answer.code());
+    for look in 0..150 {
+        trace.open_requests.push(OpenRequestRow {
+            time_ns: look * CELL,
+            process: ProcessId::new(0),
+            is_incoming: false,
+            endpoint: "TCP 127.0.0.1:80".into(),
+            connections,
+            open,
+            requests: 1,
+            answers: 1,
+        });
+    }
+    trace.tables_changed();
+    trace
+}
+
+#[test]
+fn one_connection_of_several_that_is_in_use_is_told() {
+    let told = |connections, open| advice(&asking_loop(connections, open));
+    assert!(told(8, 1).starts_with("Of the 8 connections to TCP 127.0.0.1:80 hardly more than one"), "{}", told(8, 1));
+    assert!(told(1, 1).starts_with("It asks TCP 127.0.0.1:80 for one thing at a time"), "{}", told(1, 1));
+    assert!(told(4, 4).starts_with("Look for what lets no more than 4 in"), "{}", told(4, 4));
+    assert!(told(8, 4).starts_with("Record that program too"), "{}", told(8, 4));
+}
+
+/// Its stack is the loop's; whoever waits in a coroutine ran before.
+#[test]
+fn what_a_loop_runs_between_its_waits_is_told() {
+    let told = |trace: &Trace| text(&of(Report::Explain, trace, &Query::default()));
+    let mut trace = asking_loop(1, 1);
+    assert!(told(&trace).contains("Between these waits it ran mostly f1 (app.c:11)."), "{}", told(&trace));
+    trace.frames.function.iter_mut().filter(|name| *name == "f1").for_each(|name| *name = "[unknown]".into());
+    trace.tables_changed();
+    assert!(!told(&trace).contains("Between these waits"), "{}", told(&trace));
+}
+
+/// Each question costs time on both sides: without them there would be nothing to run.
+#[test]
+fn many_questions_come_before_what_runs_where_they_are_asked() {
+    let first = |times: usize| {
+        let names = [("f1", "list"), ("use_n", "list")];
+        let trace = with(&format!("a: {}", "111nn".repeat(times)), &names, Some(WakerKind::Answer));
+        let first = column(&of(Report::Explain, &trace, &Query::default()), "kind").into_iter().next();
+        match first {
+            Some(Value::Text(kind)) => kind,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((first(120).as_str(), first(50).as_str()), ("outside", "running"));
+}
+
+/// A thread of a pool that hangs waits for ever; that of a program which is busy may wait for what others do.
+#[test]
+fn a_wait_that_the_recording_cuts_off_comes_last_beside_others_at_work() {
+    let advice_of = |worker: &str| {
+        let answered = "#bb".repeat(6);
+        let mut trace = trace(&format!("main: {answered}{}\nworker: {}{worker}", "b".repeat(30), "#".repeat(18)));
+        trace.manifest.exit_status = None;
+        let last = (0..trace.off_cpu.thread.len())
+            .find(|row| trace.off_cpu.thread[*row] == ThreadId::new(0) && trace.off_cpu.wait_ns[*row] >= 30 * CELL);
+        trace.off_cpu.outcome[last.expect("a long wait")] = Outcome::Unfinished.code();
+        trace.tables_changed();
+        text(&of(Report::Explain, &trace, &Query::default()))
+    };
+    let beside_work = advice_of(&"#".repeat(30));
+    assert!(beside_work.contains("The recording ended first, and other threads"), "{beside_work}");
+    let alone = advice_of(&"s".repeat(30));
+    assert!(!alone.contains("The recording ended first, and other threads"), "{alone}");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 
 use dwell_model::RUN_TIME_CODE;
 
+/// Functions by which Python and Node load modules that a script asks for.
+pub const MODULE_LOADERS: &[&str] = &["_find_and_load", "Module._load"];
+
 /// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
 pub const SYSTEM_LIBRARIES: &[&str] = &[
     "libc",

@@ -43,6 +43,7 @@ mod interval_polls;
 mod key_facts;
 mod library_waits;
 mod lock_looks;
+mod loop_code;
 mod machine_use;
 mod many_files;
 mod meanwhile;
@@ -107,6 +108,7 @@ use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
 pub use self::library_waits::{LibraryWait, library_wait};
+pub use self::loop_code::loop_code;
 pub use self::machine_use::machine_use;
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
@@ -114,10 +116,10 @@ pub use self::mostly_ran::mostly_ran;
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
-    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, fewer_asked, mostly_asked, takes_requests,
-    waiting_requests,
+    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, asked_at_once, fewer_asked, mostly_asked,
+    takes_requests, waiting_requests,
 };
-pub use self::places::{function_at, is_of_program, wait_place};
+pub use self::places::{function_at, function_key, is_of_program, wait_place};
 pub use self::roles::is_first_of_process;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes, set_ran_mostly};

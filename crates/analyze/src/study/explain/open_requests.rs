@@ -36,6 +36,9 @@ const MANY_MORE: f64 = 2.0;
 const MANY: u32 = 64;
 /// Part of a client's connections on which a request waits on average from which on more of them would be used.
 const NEARLY_ALL: f64 = 0.85;
+/// Connections of which one alone is in use where no more requests wait at once on average, while any does.
+const SEVERAL: u32 = 3;
+const HARDLY_TWO: f64 = 1.2;
 /// A request that waits for longer asks for what is still to happen, ns, and one that waits for longer for a timer alone: that may be how
 /// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
@@ -243,18 +246,20 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
 }
 
-/// An address that processes ask nearly all the time over nearly all of their connections to it.
+/// An address that processes ask nearly all the time over nearly all of their connections to it, or over one of them.
 pub struct AlwaysAsked {
     /// The address, as `TCP 10.0.0.1:5432`.
     pub endpoint: String,
     /// The most connections at once.
     pub connections: u32,
+    /// Whether hardly more than one of several is in use at a time.
+    pub one_in_use: bool,
     /// Answers that came, or parts of these.
     pub answers: u64,
 }
 
-/// An address that processes of a role ask over few connections, nearly all of which wait for an answer nearly all the time: a limit, if there
-/// is more to ask.
+/// An address that processes of a role ask over few connections, of which nearly all the time nearly all wait for an answer, a limit, if there
+/// is more to ask; or of which one does.
 pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<AlwaysAsked> {
     let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
     let table = &trace.open_requests;
@@ -273,12 +278,34 @@ pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Optio
             let spans = open.spans(elapsed_ns);
             let asked_ns = length_ns(&spans);
             let connections = made.most(&spans);
-            let is_full = (1..=MANY).contains(&connections)
-                && asked_ns as f64 >= MOSTLY * elapsed_ns as f64
-                && open.mean(&spans) >= NEARLY_ALL * f64::from(connections);
-            is_full.then(|| AlwaysAsked { endpoint: endpoint.to_owned(), connections, answers: exchanges.least() })
+            let (asked, is_few) = (open.mean(&spans), (1..=MANY).contains(&connections));
+            let is_full = asked >= NEARLY_ALL * f64::from(connections);
+            let one_in_use = !is_full && connections >= SEVERAL && (NEARLY_ALL..HARDLY_TWO).contains(&asked);
+            let is_always = is_few && asked_ns as f64 >= MOSTLY * elapsed_ns as f64;
+            (is_always && (is_full || one_in_use)).then(|| AlwaysAsked {
+                endpoint: endpoint.to_owned(),
+                connections,
+                one_in_use,
+                answers: exchanges.least(),
+            })
         };
     of_endpoint.into_iter().find_map(limit)
+}
+
+/// How many requests of a role's processes to the address that has a label wait for their answers at once: of each process on average while
+/// any does, in all. 0 where that is not known.
+pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> f64 {
+    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let table = &trace.open_requests;
+    let mut of_process: BTreeMap<ProcessId, StepFunction> = BTreeMap::new();
+    for row in
+        (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row] && is_asked_in(&table.endpoint[*row], label))
+    {
+        if processes.contains(&table.process[row]) {
+            of_process.entry(table.process[row]).or_default().0.push((table.time_ns[row], table.open[row]));
+        }
+    }
+    of_process.into_values().map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
 }
 
 /// Requests that wait for a process, and those of its own to one address meanwhile, both on average.

@@ -1,4 +1,4 @@
-//! Threads that look again and again whether they may go on, while another one sleeps with what they need: nobody wakes whoever waits
+//! Threads that look again and again whether they may go on, while another one sleeps, or waits for others, with what they need: nobody wakes whoever waits
 //! for a lock file, or SQLite.
 
 use std::collections::BTreeMap;
@@ -32,15 +32,22 @@ struct Polls {
     for_mates_lock: bool,
 }
 
-/// When the cause's sleeps were, and the sleeps of other threads.
+/// Whether others may look for a lock meanwhile that whoever waits has.
+pub fn may_keep_a_lock(kind: CauseKind) -> bool {
+    matches!(kind, CauseKind::Slept | CauseKind::Outside | CauseKind::Network | CauseKind::Device)
+}
+
+/// When the cause's waits were, and the sleeps of other threads.
 type Sleeps = (Vec<(u64, u64)>, BTreeMap<(usize, PlaceId), Polls>);
 
-/// Other threads that slept again and again while one slept for long at the cause's place, and went on when that ended.
+/// Other threads that slept again and again while one waited for long at the cause's place, and went on when that ended. Of what is no sleep
+/// only looks for a lock tell.
 pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
-    if cause.kind != CauseKind::Slept || trace.events().off_cpu.end() > MOST_ROWS {
+    if !may_keep_a_lock(cause.kind) || trace.events().off_cpu.end() > MOST_ROWS {
         return None;
     }
     let (sleeps, polls) = sleeps(trace, names, cause);
+    let is_sleep = cause.kind == CauseKind::Slept;
     let (ends, slept_ns) = (sleeps.iter().map(|(_, end)| *end).collect::<Vec<u64>>(), length_ns(&sleeps));
     let sleeps = union(sleeps);
     let mut of_place: BTreeMap<(RoleId, PlaceId), (usize, u64)> = BTreeMap::new();
@@ -54,7 +61,7 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
             && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
         let polls =
             spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len() && waited_ns < all_ns / LOOK_PART;
-        let is_because = goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64;
+        let is_because = is_sleep && goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64;
         if is_because || (for_mates_lock && !meanwhile.is_empty()) {
             let of = of_place.entry((names.role_of(thread), place)).or_default();
             *of = (of.0 + spans.len(), of.1 + all_ns);
@@ -65,7 +72,7 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
     (ns as f64 >= SHARE * slept_ns as f64).then_some(Meanwhile { role, did: MeanwhileKind::Polled(count), place, ns })
 }
 
-/// The sleeps at the cause's place, and those of others at places of other functions: threads that do the same do not wait for it.
+/// The waits at the cause's place, and the sleeps of others at places of other functions: threads that do the same do not wait for it.
 fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
     let (mut sleeps, mut polls) = Sleeps::default();
     let events = trace.events();
@@ -78,17 +85,19 @@ fn sleeps(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Sleeps {
             if times.wait_ns == 0 {
                 return;
             }
-            if object_type(trace, key.object()) != ObjectType::Sleep {
+            let is_sleep = object_type(trace, key.object()) == ObjectType::Sleep;
+            let span = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
+            let is_at_place = of_cause && names.place_of(key.stack()) == cause.place;
+            if is_at_place && is_sleep == (cause.kind == CauseKind::Slept) {
+                sleeps.push(span);
+                return;
+            }
+            if !is_sleep {
                 given += usize::from(Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some());
                 waited_ns = waited_ns.saturating_add(times.wait_ns);
                 return;
             }
             let place = names.place_of(key.stack());
-            let span = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
-            if of_cause && place == cause.place {
-                sleeps.push(span);
-                return;
-            }
             let for_lock = is_look_for_lock(trace, key.stack());
             if for_lock || function_at(&names.place_or_unknown(place).at) != own {
                 let of = polls.entry((thread, place)).or_insert_with(|| Polls { given, waited_ns, ..Polls::default() });

@@ -56,6 +56,8 @@ pub struct RootCause {
     pub chains: Vec<(Vec<Link>, u64)>,
     /// A stack of it.
     pub stack: StackId,
+    /// A stack of each place that it has, with the time there, ns.
+    pub stacks: Vec<(StackId, u64)>,
     /// Of a sleep that is a poll's, and of a wait that nobody was seen to end: what others did for most of it.
     pub meanwhile: Option<Meanwhile>,
     /// Whether the program's end waited for an answer there.
@@ -80,6 +82,7 @@ impl RootCause {
             served_ns: 0,
             chains: Vec::new(),
             stack,
+            stacks: Vec::new(),
             meanwhile: None,
             is_awaited: false,
             ran_mostly: false,
@@ -155,6 +158,7 @@ impl RootCause {
         self.path_ns = self.path_ns.saturating_add(other.path_ns);
         self.served_ns = self.served_ns.saturating_add(other.served_ns);
         self.chains.extend(other.chains);
+        self.stacks.extend(other.stacks);
         for (caller, ns) in other.callers {
             match self.callers.iter_mut().find(|(known, _)| *known == caller) {
                 Some((_, sum)) => *sum = sum.saturating_add(ns),
@@ -311,7 +315,8 @@ fn root_cause(found: &FoundCauses, group: CauseGroup<'_>) -> Option<RootCause> {
     callers.sort_by_key(|(_, ns)| Reverse(*ns));
     let cause = found.causes[heaviest];
     let at = if cause.place == NOTHING { String::new() } else { at };
-    Some(RootCause { callers, pieces, inside, in_kernel, ..RootCause::new(cause, at, found.stacks[heaviest]) })
+    let stacks = causes.iter().map(|at| (found.stacks[at.cause as usize], at.ns)).collect();
+    Some(RootCause { callers, pieces, inside, in_kernel, stacks, ..RootCause::new(cause, at, found.stacks[heaviest]) })
 }
 
 /// The time of each cause: of what waits, or of the path and of what is served where that is longer.

@@ -452,7 +452,9 @@ fn by_generation(made: &[Child], near_ns: u64, row: &OffCpuRow) -> Vec<OffCpuRow
         }
         pieces.push(piece);
     };
-    while let Some(child) = last_child(made, end, near_ns).filter(|child| child.end_ns > row.start_ns) {
+    while end > row.start_ns
+        && let Some(child) = last_child(made, end, near_ns).filter(|child| child.end_ns > row.start_ns)
+    {
         // The first look finds children that have been there since the wait began.
         let begin = if child.born_ns <= row.start_ns.saturating_add(near_ns) { row.start_ns } else { child.born_ns };
         piece(begin, end, Some(child.fiber));

@@ -168,6 +168,17 @@ fn wait_groups_one_after_the_other_are_as_many_waits() {
 }
 
 #[test]
+fn a_child_that_ends_as_the_wait_begins_ends_no_other_wait() {
+    let mut trace = fibers(3);
+    for (child, end) in [(1, 45), (2, 80)] {
+        trace.threads.end_ns[child] = end;
+    }
+    waits(&mut trace, 0, (40, 80), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(40, 40, Some(2), false)]);
+}
+
+#[test]
 fn a_wait_group_waits_for_no_child_that_waits_to_the_programs_end() {
     let mut trace = fibers(3);
     trace.threads.end_ns[1] = 98;
