@@ -16,6 +16,8 @@ use crate::study::explain::{
 const AGAIN: u64 = 5;
 /// Part of a cause's time from which one more place that calls is named.
 const CALLER_SHARE: f64 = 0.1;
+/// Samples of a loop in functions of the program from which on one of these is told.
+const LOOP_SAMPLES: u64 = 3;
 /// Functions in a row that call a wait, at most.
 const CALLERS: usize = 3;
 /// Chains of a cause that its paragraph tells.
@@ -258,7 +260,9 @@ fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Root
 fn ran_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
     let is_of_loop = names.is_of_event_loop(root.cause.label) && !names.are_of_sampled_fibers();
-    let place = (is_of_loop && fold.query.is_of_all()).then(|| loop_code(fold, names, root.cause.role)).flatten()?;
+    let place = (is_of_loop && fold.query.is_of_all())
+        .then(|| loop_code(fold, names, root.cause.role, LOOP_SAMPLES))
+        .flatten()?;
     (place != root.at).then(|| say!(CAUSE_RAN_BETWEEN, place = place))
 }
 

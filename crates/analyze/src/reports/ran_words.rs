@@ -66,7 +66,10 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         return say!(ADVICE_RAN_EVERYWHERE);
     }
     let inside = root.inside.as_ref().filter(|(_, share)| *share >= MOSTLY);
-    let language = ONE_AT_A_TIME.iter().find(|(ending, _)| root.at.contains(ending)).map(|(_, language)| *language);
+    // Code that a package compiles as it goes is in no file.
+    let is_of =
+        |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
+    let language = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
     match (language, inside) {
         (Some(language), Some((function, _))) => {
             say!(ADVICE_RAN_IN_PACKAGE, function = function.as_str(), language = language)

@@ -177,6 +177,20 @@ fn what_a_loop_runs_between_its_waits_is_told() {
     assert!(!told(&trace).contains("Between these waits"), "{}", told(&trace));
 }
 
+/// Nobody knows which coroutine waits for ever, but the loop ran it before.
+#[test]
+fn what_a_loop_ran_before_it_waits_to_the_end_is_told() {
+    let picture = format!("a: 1{}", "e".repeat(99));
+    let mut trace = with(&picture, &[("main", "BaseEventLoop._run_once")], None);
+    trace.objects.name.fill("epoll {Unix pair}".into());
+    trace.off_cpu.syscall.fill(232); // epoll_wait
+    trace.off_cpu.outcome.fill(Outcome::Unfinished.code());
+    trace.manifest.exit_status = None;
+    trace.tables_changed();
+    let told = text(&of(Report::Summary, &trace, &Query::default()));
+    assert!(told.contains("a waited for epoll {Unix pair} at use_e (app.c:12), after it ran f1 (app.c:11)"), "{told}");
+}
+
 /// Each question costs time on both sides: without them there would be nothing to run.
 #[test]
 fn many_questions_come_before_what_runs_where_they_are_asked() {

@@ -93,7 +93,7 @@ asyncio.run(main())
 fn loop_awaits_answers() -> Result<()> {
     let scripts = [("upstream.py", UPSTREAM), ("clients.py", CLIENTS), ("server.py", ONE_QUESTION_AT_A_TIME)];
     let recording = beside(&scripts, &["upstream.py", "clients.py"])?;
-    expect_first(&recording, "open-requests", 1.2, &["epoll", "all over one connection", "use several"])?;
+    expect_first(&recording, "open-requests", 1.2, &["epoll", "all over one connection", "let more in"])?;
     // Six clients wait for answers of 20 ms each, one after the other.
     let requests = open_requests(&recording, true)?;
     ensure!(requests.iter().all(|open| *open <= 6.0), "{requests:?}");

@@ -36,6 +36,7 @@ mod faults_recording;
 mod fibers;
 mod first_causes;
 mod first_causes_of_hangs;
+mod first_causes_of_loops;
 mod first_causes_of_polls;
 mod first_causes_of_programs;
 mod fleet;
@@ -150,6 +151,7 @@ const FAMILIES: &[fn() -> Vec<harness::Case>] = &[
     attached_causes::cases,
     send_queues::cases,
     first_causes_of_hangs::cases,
+    first_causes_of_loops::cases,
     first_causes_of_polls::cases,
     first_causes_of_programs::cases,
     counted_events::cases,

@@ -12,23 +12,22 @@ use crate::study::explain::names::Names;
 use crate::study::explain::places::is_of_program;
 use crate::study::explain::terms::RoleId;
 
-/// Samples in the program's functions from which on one of these is told.
-const SAMPLES: u64 = 3;
-
-/// The function of the program's own sources, with its line, that loops of the role ran mostly when they ran handlers. None where hardly any
-/// sample found one.
-pub fn loop_code(fold: &Fold<'_>, names: &Names<'_, '_>, role: RoleId) -> Option<String> {
-    let events = fold.trace.events();
-    let mut own: BTreeMap<StackId, bool> = BTreeMap::new();
+/// The function of the program's own sources, with its line, that loops of the role ran mostly when they ran handlers. None where that is less
+/// than so many samples stand for.
+pub fn loop_code(fold: &Fold<'_>, names: &Names<'_, '_>, role: RoleId, samples: u64) -> Option<String> {
+    let mut in_handler: BTreeMap<StackId, bool> = BTreeMap::new();
     let mut of_stack: BTreeMap<StackId, u64> = BTreeMap::new();
-    for row in names.members_of(role).flat_map(|thread| events.samples.of(thread)) {
-        let stack = events.key(events.samples.key(row)).stack();
-        if *own.entry(stack).or_insert_with(|| is_in_handler(fold, stack)) {
-            *of_stack.entry(stack).or_default() += 1;
+    let ran = fold.sums.sites.iter().filter(|site| site.key.reason.is_none() && site.key.stack.is_some());
+    let of_role = ran.filter(|site| site.key.thread.get().is_some_and(|thread| names.role_of(thread) == role));
+    for site in of_role {
+        let stack = site.key.stack;
+        if *in_handler.entry(stack).or_insert_with(|| is_in_handler(fold, stack)) {
+            let sum = of_stack.entry(stack).or_default();
+            *sum = site.time.iter().fold(*sum, |sum, ns| sum.saturating_add(*ns));
         }
     }
-    let samples: u64 = of_stack.values().sum();
-    if samples < SAMPLES {
+    let least_ns = samples.saturating_mul(fold.trace.manifest.sampling_interval_ns);
+    if of_stack.values().fold(0u64, |sum, ns| sum.saturating_add(*ns)) < least_ns {
         return None;
     }
     mostly_ran(fold, &of_stack).map(|(place, _)| place).filter(|place| !place.starts_with('['))

@@ -10,7 +10,7 @@ use crate::study::explain::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use crate::study::explain::found::{CauseId, FoundCauses};
 use crate::study::explain::meanwhile::Meanwhile;
 use crate::study::explain::names::Names;
-use crate::study::explain::places::function_at;
+use crate::study::explain::places::{function_at, is_nameless};
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
 
@@ -159,12 +159,7 @@ impl RootCause {
         self.served_ns = self.served_ns.saturating_add(other.served_ns);
         self.chains.extend(other.chains);
         self.stacks.extend(other.stacks);
-        for (caller, ns) in other.callers {
-            match self.callers.iter_mut().find(|(known, _)| *known == caller) {
-                Some((_, sum)) => *sum = sum.saturating_add(ns),
-                None => self.callers.push((caller, ns)),
-            }
-        }
+        add_callers(&mut self.callers, other.callers);
     }
 
     /// The function that it is in; empty where no place is known.
@@ -194,7 +189,8 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: FoundCause
     let mut roots: Vec<RootCause> = Vec::new();
     let mut root_of: Vec<usize> = vec![0; found.causes.len()];
     for (cause, causes) in alike {
-        let groups = if cause.kind == CauseKind::Ran { by_function(&causes) } else { by_place(causes) };
+        let ran = cause.kind == CauseKind::Ran;
+        let groups = if ran { one_of_each_file(by_function(&causes)) } else { by_place(causes) };
         for group in groups {
             group.causes.iter().for_each(|at| root_of[at.cause as usize] = roots.len());
             roots.extend(root_cause(&found, group));
@@ -275,6 +271,30 @@ pub fn set_ran_mostly(path_ns: u64, causes: &mut [RootCause]) {
 pub fn in_order(mut roots: Vec<RootCause>) -> Vec<RootCause> {
     roots.sort_by_key(|root| (Reverse((root.wait_ns, root.path_ns.max(root.served_ns))), root.cause));
     roots
+}
+
+/// Functions of a file that have no names are one for a reader, whoever calls them.
+fn one_of_each_file(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
+    let mut merged: Vec<CauseGroup<'_>> = Vec::new();
+    for group in groups {
+        match merged.iter_mut().find(|known| known.at == group.at && is_nameless(&group.at)) {
+            Some(known) => {
+                known.causes.extend(group.causes);
+                add_callers(&mut known.callers, group.callers);
+            }
+            None => merged.push(group),
+        }
+    }
+    merged
+}
+
+fn add_callers(callers: &mut Vec<(String, u64)>, others: Vec<(String, u64)>) {
+    for (caller, ns) in others {
+        match callers.iter_mut().find(|(known, _)| *known == caller) {
+            Some((_, sum)) => *sum = sum.saturating_add(ns),
+            None => callers.push((caller, ns)),
+        }
+    }
 }
 
 /// What only the program's end waited for is one cause at one place, whether threads without work waited for it or nobody.
