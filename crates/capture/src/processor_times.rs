@@ -17,8 +17,8 @@ pub fn processor_times(stat: &str) -> Option<Vec<u64>> {
     Some(numbers(stat, "cpu")?.iter().take(TIMES).map(|ticks| ticks.saturating_mul(tick_ns)).collect())
 }
 
-/// The first numbers of a line of /proc/stat: of the line `intr`, which is long, only the total matters.
+/// The first numbers of a line of /proc/stat: of the line `intr`, which is long, only the total matters. None of a line with anything else.
 pub fn numbers(stat: &str, name: &str) -> Option<Vec<u64>> {
     let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-    Some(line.split_ascii_whitespace().take(16).filter_map(|word| word.parse().ok()).collect())
+    line.split_ascii_whitespace().take(16).map(|word| word.parse().ok()).collect()
 }

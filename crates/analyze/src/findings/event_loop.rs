@@ -16,7 +16,7 @@ use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::sentences::say;
-use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns};
+use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns, runs_loop};
 use crate::study::explain::mostly_ran;
 
 /// Turns of an event loop that take long.
@@ -47,6 +47,8 @@ const VERY_LONG: usize = 3;
 const VERY_LONG_NS: u64 = 20_000_000;
 /// Part of the time of the busiest function that a callee must have to be named instead.
 const NEARLY: f64 = 0.8;
+/// Part of the long turns from which on they are mostly one thing.
+const MOSTLY: f64 = 0.5;
 /// What a loop itself takes of a turn, at least: it polls, receives and sends.
 const LOOP_NS: f64 = 10_000.0;
 /// So many short turns with a sample say how long such a turn is; so many stretches that were ended, how often that happens.
@@ -189,10 +191,7 @@ fn blocked(
     if !much && very_long < VERY_LONG {
         return None;
     }
-    let is_loading =
-        |stack: StackId| evidence.fold.sums.stacks.whole_names(stack).any(|it| MODULE_LOADERS.contains(&it));
-    let loading_ns: u64 = long.places.iter().filter(|(stack, _)| is_loading(**stack)).map(|(_, ns)| *ns).sum();
-    if 2 * loading_ns >= long.places.values().sum() {
+    if loads_modules(evidence, &long.places) {
         return None; // its program begins
     }
     let longest = long.longest?;
@@ -224,6 +223,15 @@ fn blocked(
         ],
         ..Finding::default()
     })
+}
+
+/// Whether the loop was mostly busy with loading modules: a loader is among what it called.
+fn loads_modules(evidence: &Evidence<'_, '_>, places: &BTreeMap<StackId, u64>) -> bool {
+    let names = |stack: StackId| evidence.fold.sums.stacks.whole_names(stack);
+    let is_loading = |stack| names(stack).take_while(|name| !runs_loop(name)).any(|it| MODULE_LOADERS.contains(&it));
+    let sum_ns = |sum: u64, ns: &u64| sum.saturating_add(*ns);
+    let loading = places.iter().filter(|(stack, _)| is_loading(**stack)).map(|(_, ns)| ns);
+    loading.fold(0, sum_ns) as f64 > MOSTLY * places.values().fold(0, sum_ns) as f64
 }
 
 /// The median of the turns without a long stretch, of those that surely are one.

@@ -12,8 +12,8 @@ use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_wo
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, is_connection_pool, is_response, is_within_machine, kept_at, library_wait,
-    sleeps_for_lock, takes_requests, waits_at,
+    RootCause, asked_collections, called_file, is_connection_pool, is_response, is_within_machine, kept_at,
+    library_wait, sleeps_for_lock, takes_requests, waits_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -191,7 +191,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
-        CauseKind::Unfinished if is_of_file(names, root.cause.label) => say!(ADVICE_DEVICE),
+        CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Unfinished if explanation.stands_still(root) => say!(ADVICE_STANDS_STILL),
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         // One that was always found waiting may have been woken in between.
@@ -232,10 +232,9 @@ fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
     !names.call(label).is_some_and(writes)
 }
 
-/// Whether it is a call on a file, as `read(/srv/data)`.
-fn is_of_file(names: &Names<'_, '_>, label: LabelId) -> bool {
-    let of_path = |(_, path): (&str, &str)| path.starts_with('/') && !path.starts_with("/dev/");
-    names.label(label).split_once('(').is_some_and(of_path)
+/// Whether it is a call that reads a file, which a device or the kernel answers: `read(/srv/data)`, but not a terminal.
+fn reads_file(names: &Names<'_, '_>, label: LabelId) -> bool {
+    called_file(names, label).is_some_and(|path| !path.starts_with("/dev/"))
 }
 
 /// Whether TCP may have held back what the cause waited for: data, between two ends of this machine.

@@ -103,13 +103,13 @@ fn behind_questions(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         other.cause.role == root.cause.role && (other.function() == root.function() || from_there())
     };
     let is_much = |other: &&RootCause| other.wait_ns as f64 >= ASKS_BESIDE * root.path_ns as f64;
-    let asks = |other: &&RootCause| {
+    let are_many = |other: &&RootCause| {
         let waited_for = (other.cause.role, other.cause.label);
         let is_answer =
             matches!(other.cause.kind, CauseKind::Outside | CauseKind::Network) && asks(names.label(waited_for.1));
         is_answer && asked_answers((fold.trace, names), waited_for, &other.at, |_| true).count >= MANY_QUESTIONS
     };
-    let others = explanation.causes.iter().filter(is_much).filter(is_there).filter(asks);
+    let others = explanation.causes.iter().filter(is_much).filter(is_there).filter(are_many);
     others.map(|other| other.wait_ns).max()
 }
 

@@ -8,14 +8,11 @@ use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
     AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, RootCause, always_asked,
-    asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine,
+    asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine, may_ask,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
 const MANY: u64 = 20;
-/// How a set of what a loop waits for calls connections that are too many to be named, and sockets on which it serves others.
-const MANY_CONNECTIONS: &str = "connections";
-const LISTENS: &str = " listen ";
 /// Requests of a thread that wait at once, on average, from which on it does not wait for one at a time.
 const SEVERAL_EACH: f64 = 1.5;
 /// After which time a connection is asked for again at least, ns (TCP_TIMEOUT_INIT in include/net/tcp.h, 1 s), less a tick or two.
@@ -43,10 +40,9 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let names = &explanation.names;
     let label = names.label(root.cause.label);
     let is_response = is_response(label);
-    // A set of many connections does not name them.
     let is_loop = names.is_of_event_loop(root.cause.label);
-    let may_ask = is_loop && label.contains(MANY_CONNECTIONS) && !label.contains(LISTENS);
-    if !asks(label) && !is_response && !may_ask {
+    let waits_for_answer = asks(label) || is_response || (is_loop && may_ask(label));
+    if !waits_for_answer {
         return None;
     }
     if is_loop || is_response {

@@ -12,10 +12,10 @@ const PACE: f64 = 0.5;
 /// The same of the timers of event loops, which do other things between them.
 const LOOP_PACE: f64 = 0.3;
 
-/// How long waits of event loops for their own timers are, ns, that may be time-outs of something that did not come, where they are most of
-/// these.
+/// How long a wait of an event loop for its own timer is, ns, and which part of all of these, from which on it may be the time-out of something
+/// that did not come.
 const TIME_OUT_NS: u64 = 1_000_000_000;
-const MOSTLY_LONG: f64 = 0.8;
+const MOST: f64 = 0.5;
 
 /// The program by which scripts pause (coreutils).
 const SLEEP_PROGRAM: &str = "sleep";
@@ -96,8 +96,9 @@ pub fn loop_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Roo
         let waited_for = (root.cause.role, root.cause.label);
         asked_answers((fold.trace, &explanation.names), waited_for, &root.at, counts).wait_ns
     };
-    let long_ns = waits(&|ns| ns >= TIME_OUT_NS);
-    if long_ns as f64 >= MOSTLY_LONG * waits(&|_| true) as f64 {
+    let all_ns = waits(&|_| true);
+    // What comes again and again is a pace.
+    if waits(&|ns| ns >= TIME_OUT_NS && ns as f64 > MOST * all_ns as f64) > 0 {
         return say!(ADVICE_LOOP_TIMED_OUT);
     }
     if root.path_ns as f64 >= LOOP_PACE * explanation.path_ns as f64 {

@@ -29,9 +29,13 @@ const NO_NAME: &str = "(anonymous)";
 
 /// Whether a script's function mostly loads modules there.
 fn loads_modules(fold: &Fold<'_>, root: &RootCause) -> bool {
-    let sum = |stacks: &mut dyn Iterator<Item = &(StackId, u64)>| stacks.map(|(_, ns)| *ns).sum::<u64>() as f64;
-    let loading_ns = sum(&mut root.stacks.iter().filter(|(stack, _)| is_loading(fold, root, *stack)));
-    loading_ns > 0.0 && loading_ns >= MOSTLY * sum(&mut root.stacks.iter())
+    let loading = root.stacks.iter().filter(|(stack, _)| is_loading(fold, root, *stack));
+    let (loading_ns, all_ns) = (sum_ns(loading), sum_ns(root.stacks.iter()));
+    loading_ns > 0 && loading_ns as f64 >= MOSTLY * all_ns as f64
+}
+
+fn sum_ns<'s>(stacks: impl Iterator<Item = &'s (StackId, u64)>) -> u64 {
+    stacks.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
 }
 
 /// Whether it does at a stack: a loader is among what the function calls. Node loads the first script by the same function.

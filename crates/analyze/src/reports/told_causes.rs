@@ -1,13 +1,13 @@
 //! Which causes of waits are told: those that delayed anybody, or the program's end, for long, without pauses of a schedule and waits that another
 //! cause explains.
 
-use std::collections::HashSet;
-
-use dwell_model::{ObjectId, ObjectType, ProcessId};
+use dwell_model::{ObjectId, ObjectType};
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::idle::IdleWaits;
 
-use crate::study::explain::{CauseKind, Contention, Explanation, Link, RoleId, RootCause, keeps_schedule};
+use crate::study::explain::{
+    CauseKind, Contention, Explanation, Link, RoleId, RootCause, keeps_schedule, processes_of,
+};
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
 const END_SHARE: f64 = 0.1;
@@ -68,6 +68,7 @@ fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
 pub fn is_cut_off(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
     let names = &explanation.names;
     let is_open = root.cause.kind == CauseKind::Unfinished
+        && fold.trace.manifest.exit_status.is_none()
         && !explanation.stands_still(root)
         && explanation.deadlock(root).is_none()
         && names.contention(root.cause.label, root.cause.place) != Contention::Lock;
@@ -75,11 +76,9 @@ pub fn is_cut_off(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Roo
     if !is_open || all_the_time || fold.query.is_filtered() {
         return false;
     }
-    let process_of = |thread: usize| fold.trace.threads.process[thread];
-    let processes: HashSet<ProcessId> = names.members_of(root.cause.role).map(process_of).collect();
-    let is_beside = |role: RoleId| {
-        role != root.cause.role && names.members_of(role).any(|thread| processes.contains(&process_of(thread)))
-    };
+    let processes = processes_of(fold.trace, names, root.cause.role);
+    let is_beside =
+        |role: RoleId| role != root.cause.role && !processes_of(fold.trace, names, role).is_disjoint(&processes);
     let beside = explanation.accounts.iter().filter(|(role, _)| is_beside(**role));
     let at_work_ns: u64 = beside.map(|(_, account)| account.running_ns.saturating_add(account.run_queue_ns)).sum();
     at_work_ns as f64 >= AT_WORK * explanation.elapsed_ns as f64

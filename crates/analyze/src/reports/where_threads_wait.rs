@@ -10,7 +10,7 @@ use dwell_view::{Sentence, Word};
 
 use crate::reports::cause_words::link_text;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, is_first_of_process, is_of_program, loop_code};
+use crate::study::explain::{Explanation, Link, accepts, is_first_of_process, is_of_program, loop_code};
 
 /// Part of the time for which threads run, all together, up to which a program hardly does anything.
 const HARDLY: f64 = 0.02;
@@ -54,8 +54,10 @@ pub fn where_threads_wait(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>
 /// A wait; of an event loop with what it ran before, since the stack of the wait is the loop's.
 fn wait_text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, link: &Link) -> String {
     let (text, names) = (link_text(explanation, link), &explanation.names);
-    let ran = names.is_of_event_loop(link.label).then(|| loop_code(fold, names, link.role, 0)).flatten();
-    ran.map_or_else(|| text.clone(), |place| format!("{text}, after it ran {place}"))
+    match names.is_of_event_loop(link.label).then(|| loop_code(fold, names, link.role, 0)).flatten() {
+        Some(place) => format!("{text}, after it ran {place}"),
+        None => text,
+    }
 }
 
 /// A thread's longest wait at one place for one thing.
@@ -72,8 +74,8 @@ struct ThreadWait {
     is_for_requests_or_time: bool,
 }
 
-/// How sockets are called on which a server waits for those who connect, and descriptors of timers.
-const REQUESTS_AND_TIMES: &[&str] = &[" listen ", "timerfd"];
+/// How descriptors of timers are called.
+const TIMER: &str = "timerfd";
 /// How functions of Go and Java end that take connections.
 const ACCEPTS: &[&str] = &[".accept", ".Accept"];
 
@@ -98,9 +100,9 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
             fold.sums.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.sums.stacks, it));
         let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
         let label = names.label(link.label);
-        let accepts =
+        let in_accept =
             || fold.sums.stacks.whole_names(key.stack()).any(|it| ACCEPTS.iter().any(|end| it.ends_with(end)));
-        let is_for_requests_or_time = REQUESTS_AND_TIMES.iter().any(|it| label.contains(it)) || accepts();
+        let is_for_requests_or_time = accepts(label) || label.contains(TIMER) || in_accept();
         waits.push(ThreadWait {
             is_for_requests_or_time,
             link,

@@ -321,8 +321,8 @@ sentence_table! {
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
-    ADVICE_LOOP_TIMED_OUT = "advice-loop-timed-out", "If that is a time-out (wait_for, tokio::time::timeout, AbortSignal.timeout), what it waited for did not come: find out who was to answer (an early return, an error that is swallowed, a sender or a promise that nobody uses). Else look for the sleep or delay that set the timer (asyncio.sleep, setTimeout).",
-        "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければ、タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。";
+    ADVICE_LOOP_TIMED_OUT = "advice-loop-timed-out", "If that is a time-out (wait_for, tokio::time::timeout, AbortSignal.timeout), what it waited for did not come: find out who was to answer (an early return, an error that is swallowed, a sender or a promise that nobody uses). Else it is a sleep or a delay (asyncio.sleep, setTimeout), which may be meant.",
+        "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければスリープや遅延 (asyncio.sleep など) で、意図したものかもしれません。";
     ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime), first where a lock or a permit is held meanwhile.",
         "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_REQUESTS_LIMITED = "advice-requests-limited",

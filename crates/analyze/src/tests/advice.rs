@@ -191,6 +191,22 @@ fn what_a_loop_ran_before_it_waits_to_the_end_is_told() {
     assert!(told.contains("a waited for epoll {Unix pair} at use_e (app.c:12), after it ran f1 (app.c:11)"), "{told}");
 }
 
+/// One that comes again and again is a pace.
+#[test]
+fn a_single_long_timer_of_a_loop_may_be_a_time_out() {
+    let told = |times: usize| {
+        let mut trace = with(&format!("a: {}", format!("1{}", "e".repeat(1100)).repeat(times)), &[], None);
+        trace.objects.name.fill("epoll {eventfd}".into());
+        trace.off_cpu.syscall.fill(232); // epoll_wait
+        trace.off_cpu.outcome.fill(Outcome::TimedOut.code());
+        trace.off_cpu.waker.fill(ThreadId::NONE);
+        trace.tables_changed();
+        advice(&trace)
+    };
+    assert!(told(1).starts_with("If that is a time-out"), "{}", told(1));
+    assert!(told(3).starts_with("If the program is meant to go at that pace"), "{}", told(3));
+}
+
 /// Each question costs time on both sides: without them there would be nothing to run.
 #[test]
 fn many_questions_come_before_what_runs_where_they_are_asked() {
@@ -209,20 +225,22 @@ fn many_questions_come_before_what_runs_where_they_are_asked() {
 /// A thread of a pool that hangs waits for ever; that of a program which is busy may wait for what others do.
 #[test]
 fn a_wait_that_the_recording_cuts_off_comes_last_beside_others_at_work() {
-    let advice_of = |worker: &str| {
+    let advice_of = |worker: &str, exit_status: Option<i32>| {
         let answered = "#bb".repeat(6);
         let mut trace = trace(&format!("main: {answered}{}\nworker: {}{worker}", "b".repeat(30), "#".repeat(18)));
-        trace.manifest.exit_status = None;
+        trace.manifest.exit_status = exit_status;
         let last = (0..trace.off_cpu.thread.len())
             .find(|row| trace.off_cpu.thread[*row] == ThreadId::new(0) && trace.off_cpu.wait_ns[*row] >= 30 * CELL);
         trace.off_cpu.outcome[last.expect("a long wait")] = Outcome::Unfinished.code();
         trace.tables_changed();
         text(&of(Report::Explain, &trace, &Query::default()))
     };
-    let beside_work = advice_of(&"#".repeat(30));
+    let beside_work = advice_of(&"#".repeat(30), None);
     assert!(beside_work.contains("The recording ended first, and other threads"), "{beside_work}");
-    let alone = advice_of(&"s".repeat(30));
-    assert!(!alone.contains("The recording ended first, and other threads"), "{alone}");
+    for (worker, exit_status) in [("s", None), ("#", Some(0))] {
+        let other = advice_of(&worker.repeat(30), exit_status);
+        assert!(!other.contains("The recording ended first, and other threads"), "{other}");
+    }
 }
 
 #[test]

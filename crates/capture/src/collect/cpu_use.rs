@@ -61,7 +61,7 @@ mod tests {
             CpuUse { all_ns: 531 * tick_ns, idle_ns: 450 * tick_ns, stolen_ns: 8 * tick_ns, collector_ns: 0 };
         assert_eq!(of_machine(stat), Some(expected));
         assert_eq!(of_machine("cpu  1 2 3\n"), None, "a kernel without the rest");
-        assert_eq!(of_machine("cpu  1 2 x 4 5 6 7 8\n"), None);
+        assert_eq!(of_machine("cpu  1 2 x 4 5 6 7 8 9 9\n"), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A server outside of the recording, which answers each line after 30 ms; its port.
-fn slow_server() -> Result<u16> {
+pub fn slow_server() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let port = listener.local_addr()?.port();
     let answer = |mut connection: TcpStream| -> Result<()> {

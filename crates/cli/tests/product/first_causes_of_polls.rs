@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::first_causes::{expect_first, of_java};
+use crate::first_causes_of_loops::slow_server;
 use crate::harness::Case;
 use crate::python::some_interpreter;
 use crate::recording::{Recording, needs_program, needs_recording, number, text};
@@ -16,6 +17,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("first_causes::looks_for_a_file", looks_for_a_file),
         Case::new("first_causes::looks_for_a_worker", looks_for_a_worker),
+        Case::new("first_causes::looks_for_a_transaction", looks_for_a_transaction),
         Case::new("first_causes::paced_by_itself", paced_by_itself),
         Case::new("first_causes::collections_asked_for", collections_asked_for),
         Case::new("first_causes::ruby_mutex", ruby_mutex),
@@ -55,6 +57,39 @@ while worker.poll() is None: time.sleep(0.02)
 
 fn looks_for_a_worker() -> Result<()> {
     expect_first(&of_python("app.py", WORKER)?, "running", 0.3, &["(<string>:3)"])
+}
+
+const TRANSACTIONS: &str = "
+import os, socket, sqlite3, sys
+file = os.path.join(os.path.dirname(__file__), 'orders.db')
+def fetch_price(connection):
+    connection.sendall(b'price\\n')
+    return connection.recv(100)
+def book(connection, database):
+    for _ in range(6):
+        database.execute('begin immediate')
+        for _ in range(5): fetch_price(connection)
+        database.execute('insert into orders values (1)')
+        database.execute('commit')
+sqlite3.connect(file).execute('create table orders (id)')
+children = []
+for _ in range(3):
+    children.append(os.fork())
+    if children[-1] == 0:
+        connection = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+        book(connection, sqlite3.connect(file, timeout=20, isolation_level=None))
+        os._exit(0)
+for child in children: os.waitpid(child, 0)
+";
+
+/// Nobody is seen to hold what the others sleep for; who asks a server within its transaction does.
+fn looks_for_a_transaction() -> Result<()> {
+    needs_recording()?;
+    let (folder, python, port) = (TempDir::new()?, some_interpreter()?, slow_server()?.to_string());
+    let script = folder.path().join("orders.py");
+    fs::write(&script, TRANSACTIONS)?;
+    let recording = Recording::of(&[], &[&python.display().to_string(), &script.display().to_string(), &port])?;
+    expect_first(&recording, "outside", 2.0, &["fetch_price (orders.py:", "look again and again for the lock"])
 }
 
 const PACED: &str = "

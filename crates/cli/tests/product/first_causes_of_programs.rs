@@ -10,11 +10,12 @@ use tempfile::TempDir;
 use crate::first_causes::{attached, compiled, expect_first, of_java};
 use crate::harness::Case;
 use crate::python::some_interpreter;
-use crate::recording::{Recording, needs_recording, number, text};
+use crate::recording::{Recording, needs_program, needs_recording, number, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("first_causes::output_of_a_child", output_of_a_child),
+        Case::new("first_causes::targets_in_turn", targets_in_turn),
         Case::new("first_causes::answer_in_intervals", answer_in_intervals),
         Case::new("first_causes::idle_lock_holder", idle_lock_holder),
         Case::new("first_causes::pool_of_connections", pool_of_connections),
@@ -49,6 +50,16 @@ for _ in range(5):
 fn output_of_a_child() -> Result<()> {
     let recording = of_scripts(&[("probes.py", PROBES)], "$PYTHON $FOLDER/probes.py; true")?;
     expect_first(&recording, "slept", 1.8, &["probe_host (probes.py:4)", "poll {pipe}"])
+}
+
+/// A runner could have started them at once; what stands for work here is no pace.
+fn targets_in_turn() -> Result<()> {
+    needs_recording()?;
+    let (folder, make) = (TempDir::new()?, needs_program("make")?);
+    let targets = "all: a b c d e\na b c d e:\n\t@sleep 0.4; true\n";
+    fs::write(folder.path().join("Makefile"), targets)?;
+    let recording = Recording::of(&[], &[&make, "-C", &folder.path().display().to_string()])?;
+    expect_first(&recording, "slept", 1.8, &["5 such processes, one after another", "make -j"])
 }
 
 const PRICES: &str = "

@@ -238,7 +238,7 @@ export const messagesJa: Record<string, string> = {
   "advice-queued-quota": "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。",
   "advice-lock-timed-out": "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。",
   "advice-loop-timer": "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。",
-  "advice-loop-timed-out": "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければ、タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。",
+  "advice-loop-timed-out": "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければスリープや遅延 (asyncio.sleep など) で、意図したものかもしれません。",
   "advice-loop-paced": "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。",
   "advice-requests-limited": "同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。",
   "advice-requests-one-by-one": "{endpoint} に一度に 1 件ずつ問い合わせています。互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。すでに多くがその接続を待っている場合は、プールやホストごとの上限を増やすか、問い合わせを囲むロックをなくしてください。一度に多くを運ぶ接続であれば、応答を速くしてください。",

@@ -5,7 +5,7 @@ use dwell_query::engine::fold::Fold;
 use crate::study::explain::awaited_ends::is_awaited;
 use crate::study::explain::meanwhile::{MeanwhileKind, meanwhile};
 use crate::study::explain::names::Names;
-use crate::study::explain::pollers::{may_keep_a_lock, pollers};
+use crate::study::explain::pollers::{any_looks_for_lock, may_keep_a_lock, pollers};
 use crate::study::explain::roots::RootCause;
 use crate::study::explain::sleeps::{sleep_within, sleeps_for_lock};
 use crate::study::explain::terms::CauseKind;
@@ -21,8 +21,7 @@ pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't
     let of_fibers = names.are_of_sampled_fibers();
     let is_unseen = |root: &RootCause| of_fibers && matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
-    let is_asked = |root: &RootCause| !root.is_of_the_end() && !sleeps(root) && may_keep_a_lock(root.cause.kind);
-    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || is_unseen(root) || is_asked(root);
+    let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || is_unseen(root);
     let mut looked = 0;
     for root in causes.iter_mut().filter(looked_at) {
         // It looks at all rows: nobody needs to hear of a small part of the path.
@@ -31,8 +30,7 @@ pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't
         let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
         // A library sleeps for somebody; what the program sleeps for itself is its own pause.
         let is_librarys = sleep_within(&fold.sums.stacks, names, root).is_some();
-        let may_have_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.sums.stacks, names, root);
-        let has_lock = may_have_lock || is_asked(root) && !is_unseen(root);
+        let has_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.sums.stacks, names, root);
         let is_told = is_alone || is_librarys || is_unseen(root);
         if (is_told || has_lock) && looked < LOOKED_BESIDE {
             looked += 1;
@@ -44,5 +42,11 @@ pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't
         // Nobody was seen to end it, but somebody slept all the time.
         root.is_awaited |=
             root.is_of_the_end() && is_much && root.meanwhile.as_ref().is_some_and(|it| it.did == MeanwhileKind::Slept);
+    }
+    if any_looks_for_lock(fold.trace) {
+        let waits = |root: &&mut RootCause| !root.is_of_the_end() && !sleeps(root) && may_keep_a_lock(root.cause.kind);
+        for root in causes.iter_mut().filter(waits).filter(|root| root.meanwhile.is_none()).take(LOOKED_BESIDE) {
+            root.meanwhile = pollers(fold.trace, names, &root.cause);
+        }
     }
 }

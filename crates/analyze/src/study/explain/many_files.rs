@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::study::explain::names::Names;
 use crate::study::explain::roots::RootCause;
-use crate::study::explain::terms::{CauseKind, RoleId};
+use crate::study::explain::terms::{CauseKind, LabelId, RoleId};
 
 /// Calls that look for, open or read a file.
 #[rustfmt::skip]
@@ -39,11 +39,15 @@ pub fn many_files_as_one(names: &mut Names<'_, '_>, causes: Vec<RootCause>) -> V
 
 /// The path of the file that the cause reads, where a device is why.
 fn file_of<'n>(names: &'n Names<'_, '_>, root: &RootCause) -> Option<&'n str> {
-    let label = names.label(root.cause.label);
-    let (_, path) = label.strip_suffix(')')?.split_once('(')?;
-    let reads = names.call(root.cause.label).is_some_and(|call| READS.contains(&call.as_str()));
+    called_file(names, root.cause.label).filter(|_| root.cause.kind == CauseKind::Device)
+}
+
+/// The path of the file that what has the label looks for, opens or reads.
+pub fn called_file<'n>(names: &'n Names<'_, '_>, label: LabelId) -> Option<&'n str> {
+    let (_, path) = names.label(label).strip_suffix(')')?.split_once('(')?;
+    let reads = names.call(label).is_some_and(|call| READS.contains(&call.as_str()));
     let path = path.strip_prefix("file ").unwrap_or(path);
-    (root.cause.kind == CauseKind::Device && reads && path.starts_with('/')).then_some(path)
+    (reads && path.starts_with('/')).then_some(path)
 }
 
 fn is_of_many(reads: &[RootCause]) -> bool {

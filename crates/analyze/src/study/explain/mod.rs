@@ -110,6 +110,7 @@ pub use self::in_turn::{InTurn, in_turn};
 pub use self::library_waits::{LibraryWait, library_wait};
 pub use self::loop_code::loop_code;
 pub use self::machine_use::machine_use;
+pub use self::many_files::called_file;
 use self::many_files::many_files_as_one;
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::mostly_ran::mostly_ran;
@@ -117,7 +118,7 @@ pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
     AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, asked_at_once, fewer_asked, mostly_asked,
-    takes_requests, waiting_requests,
+    processes_of, takes_requests, waiting_requests,
 };
 pub use self::places::{function_at, function_key, is_of_program, wait_place};
 pub use self::roles::is_first_of_process;
@@ -131,8 +132,8 @@ pub use self::scripts::runs_scripts;
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::StandingProgram;
 pub use self::terms::{
-    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, asks, is_connection_pool, is_response,
-    is_within_machine, parks_threads,
+    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, accepts, asks, is_connection_pool, is_response,
+    is_within_machine, may_ask, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::{Wait, WaitPart};

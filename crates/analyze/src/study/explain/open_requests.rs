@@ -246,6 +246,11 @@ fn asks(connections: &Connections<'_>, asked: &StepFunction, spans: &[(u64, u64)
     Some(AskedEndpoint { endpoint: (*endpoint).to_owned(), others, asked: mean, connections, is_limit })
 }
 
+/// The processes that the threads of a role are of.
+pub fn processes_of(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> HashSet<ProcessId> {
+    names.members_of(role).map(|thread| trace.threads.process[thread]).collect()
+}
+
 /// An address that processes ask nearly all the time over nearly all of their connections to it, or over one of them.
 pub struct AlwaysAsked {
     /// The address, as `TCP 10.0.0.1:5432`.
@@ -261,7 +266,7 @@ pub struct AlwaysAsked {
 /// An address that processes of a role ask over few connections, of which nearly all the time nearly all wait for an answer, a limit, if there
 /// is more to ask; or of which one does.
 pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<AlwaysAsked> {
-    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let processes = processes_of(trace, names, role);
     let table = &trace.open_requests;
     let mut of_endpoint: BTreeMap<(ProcessId, &str), (StepFunction, StepFunction, Exchanges)> = BTreeMap::new();
     for row in
@@ -289,13 +294,13 @@ pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Optio
                 answers: exchanges.least(),
             })
         };
-    of_endpoint.into_iter().find_map(limit)
+    of_endpoint.into_iter().filter_map(limit).min_by_key(|asked| asked.one_in_use)
 }
 
 /// How many requests of a role's processes to the address that has a label wait for their answers at once: of each process on average while
 /// any does, in all. 0 where that is not known.
 pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> f64 {
-    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let processes = processes_of(trace, names, role);
     let table = &trace.open_requests;
     let mut of_process: BTreeMap<ProcessId, StepFunction> = BTreeMap::new();
     for row in
@@ -321,7 +326,7 @@ pub struct FewerAsked {
 /// Whether many more requests wait for a process of a role than it asks the address of that has a label, most of the time: they wait within
 /// it, for their turns.
 pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> Option<FewerAsked> {
-    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let processes = processes_of(trace, names, role);
     let fewer = |(_, of): (ProcessId, Connections<'_>)| {
         let asked = StepFunction::sum(of.incoming.values());
         let spans = asked.spans(trace.elapsed_ns());
@@ -345,7 +350,7 @@ fn is_asked_in(endpoint: &str, label: &str) -> bool {
 
 /// The address that nearly all requests of a role's processes wait for.
 pub fn mostly_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<String> {
-    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let processes = processes_of(trace, names, role);
     let table = &trace.open_requests;
     let mut of_endpoint: BTreeMap<(&str, ProcessId), StepFunction> = BTreeMap::new();
     for row in (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row]) {
@@ -396,7 +401,7 @@ pub fn waiting_requests(trace: &Trace) -> Vec<WaitingRequests> {
 
 /// Whether requests of others over TCP were seen to wait for processes of a role.
 pub fn takes_requests(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> bool {
-    let processes: HashSet<ProcessId> = names.members_of(role).map(|thread| trace.threads.process[thread]).collect();
+    let processes = processes_of(trace, names, role);
     let table = &trace.open_requests;
     let waits = |row: usize| table.is_incoming[row] && table.open[row] > 0;
     (0..table.time_ns.len()).any(|row| waits(row) && processes.contains(&table.process[row]))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dwell_model::{ObjectType, Outcome};
 use dwell_query::stacks::object::object_type;
-use dwell_store::Trace;
+use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::meanwhile::{MOST_ROWS, Meanwhile, MeanwhileKind, SHARE, within};
@@ -37,6 +37,12 @@ pub fn may_keep_a_lock(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::Outside | CauseKind::Network | CauseKind::Device)
 }
 
+/// Whether anybody sleeps to look for a lock.
+pub fn any_looks_for_lock(trace: &Trace) -> bool {
+    let sleeps = |key: &&EventKey| object_type(trace, key.object()) == ObjectType::Sleep;
+    trace.events().keys.iter().filter(sleeps).any(|key| is_look_for_lock(trace, key.stack()))
+}
+
 /// When the cause's waits were, and the sleeps of other threads.
 type Sleeps = (Vec<(u64, u64)>, BTreeMap<(usize, PlaceId), Polls>);
 
@@ -61,8 +67,11 @@ pub fn pollers(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Optio
             && ends.iter().any(|end| (end.saturating_sub(mean_ns)..soon(*end)).contains(&last));
         let polls =
             spans.len() >= POLLS && mean_ns <= POLL_NS && 2 * given < spans.len() && waited_ns < all_ns / LOOK_PART;
-        let is_because = is_sleep && goes_on && polls && length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64;
-        if is_because || (for_mates_lock && !meanwhile.is_empty()) {
+        let is_during = length_ns(&meanwhile) as f64 >= SHARE * all_ns as f64;
+        let is_because = is_sleep && goes_on && polls && is_during;
+        // Who asks others need not have the lock then; who sleeps does nothing else.
+        let is_for_lock = for_mates_lock && if is_sleep { !meanwhile.is_empty() } else { is_during };
+        if is_because || is_for_lock {
             let of = of_place.entry((names.role_of(thread), place)).or_default();
             *of = (of.0 + spans.len(), of.1 + all_ns);
         }

@@ -280,6 +280,9 @@ fn one_of_each_file(groups: Vec<CauseGroup<'_>>) -> Vec<CauseGroup<'_>> {
         match merged.iter_mut().find(|known| known.at == group.at && is_nameless(&group.at)) {
             Some(known) => {
                 known.causes.extend(group.causes);
+                // What one of them called says nothing about all.
+                (known.inside, known.in_kernel) = (None, None);
+                known.pieces.clear();
                 add_callers(&mut known.callers, group.callers);
             }
             None => merged.push(group),

@@ -241,6 +241,11 @@ pub fn listens(name: &str) -> bool {
     serves(name) || accepts(name) || name.contains("connections")
 }
 
+/// Whether a set has connections that are too many to be named, and some of these may ask others: `epoll {Unix pair, connections}`.
+pub fn may_ask(name: &str) -> bool {
+    name.contains("connections") && !serves(name) && !accepts(name)
+}
+
 /// A wait that goes on so soon after it was broken off, by a time-out or a signal, is the same wait, ns.
 pub const GOES_ON_NS: u64 = 1_000_000;
 
