@@ -43,7 +43,8 @@ pub fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
         (" of an object", Query { filters: filter("object=worker_3")?, ..Query::default() }),
         (" of threads in a range", Query { range, filters: filter("thread=io-*")?, ..Query::default() }),
     ];
-    let reports = [Report::Summary, Report::Waits, Report::Hotspots, Report::BottomUp, Report::Findings];
+    let reports =
+        [Report::Summary, Report::Explain, Report::Waits, Report::Hotspots, Report::BottomUp, Report::Findings];
     for (what, query) in &queries {
         for kind in reports {
             timed(&format!("{}{what}", kind.id()), || black_box(report(kind, analysis.trace(), query)))?;

@@ -44,6 +44,8 @@ export interface Words {
   subject: string;
   /** For `explain`: only the waits of this role or thread, or for this object, such as 'worker*' or queue_lock */
   for: string;
+  /** For `explain`: look at every wait, which takes a second for each million of them, or several; without it, of more than a million it estimates from slices of the time, and says so */
+  exact: boolean;
   /** Frames a second below which frames are slow, and above which they are fast */
   'frame-rates': string;
   /** Goroutines stand for the threads that carried them; so they do in summary, explain, blame and critical-path anyway */

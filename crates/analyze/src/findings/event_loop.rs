@@ -1,12 +1,13 @@
 //! Event loops that stand still: a turn between two waits for events that takes long delays all that the loop serves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_model::{FindingDef, ObjectId, ObjectType, Outcome, StackId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::hidden_threads::hidden;
 use dwell_query::engine::row_sampling::sampled_parts;
 use dwell_query::measure::quantile::{median, median_of};
+use dwell_query::measure::site::Site;
 use dwell_query::question::windows::Part;
 use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_query::stacks::own_code::MODULE_LOADERS;
@@ -88,8 +89,27 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &TurnReader<'_, '_>) -> BTreeSet<u
         }
     }
     shared.extend(polled.values().filter(|threads| threads.len() > 1).flatten());
+    let asked = asked_by_others(fold, &polled);
     let selected = fold.selected_sites().filter(|(_, site)| polled.contains_key(&site.key.object));
-    selected.filter_map(|(_, site)| site.key.thread.get()).filter(|thread| !shared.contains(thread)).collect()
+    let threads = selected.filter_map(|(_, site)| site.key.thread.get());
+    threads.filter(|thread| !shared.contains(thread) && asked.contains(thread)).collect()
+}
+
+/// The threads that wait for anything but what they have threads of a pool do for them: those alone who are asked by others, or have
+/// timers, are late for somebody.
+fn asked_by_others(fold: &Fold<'_>, polled: &BTreeMap<ObjectId, BTreeSet<usize>>) -> BTreeSet<usize> {
+    let waits = || fold.sums.sites.iter().filter(|site| site.is_wait());
+    let woken_by = |site: &Site| Some((site.key.thread.get()?, site.key.waker.get()?));
+    let wake_ups: HashSet<(usize, usize)> = waits().filter_map(woken_by).collect();
+    let is_by_pool = |site: &Site| {
+        woken_by(site).is_some_and(|(thread, waker)| {
+            let is_by_worker = site.key.outcome == Outcome::Woken.code() && wake_ups.contains(&(waker, thread));
+            is_by_worker && fold.trace.threads.process[waker] == fold.trace.threads.process[thread]
+        })
+    };
+    let by_others = waits().filter(|site| polled.contains_key(&site.key.object) && !is_by_pool(site));
+    let is_cut_off = |site: &&Site| site.key.outcome == Outcome::Unfinished.code();
+    by_others.filter(|site| !is_cut_off(site)).filter_map(|site| site.key.thread.get()).collect()
 }
 
 /// How the members of a set of files are called that are sockets.

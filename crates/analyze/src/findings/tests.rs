@@ -10,7 +10,7 @@ mod small_calls;
 use std::fs;
 use std::path::Path;
 
-use dwell_model::{ProcessId, ThreadId};
+use dwell_model::{ObjectId, Outcome, ProcessId, ThreadId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::filter::Filter;
 use dwell_query::question::query::Query;
@@ -128,6 +128,22 @@ fn waits_of_microseconds() {
     assert!(!ids(&trace).contains(&"fine-grained-waits"));
     faster(&mut trace, 100);
     assert_eq!(the("fine-grained-waits", &trace).subject, "m");
+}
+
+/// A loop that is soon asked again from outside has work; one that threads of the program ask might be asked for more at once.
+#[test]
+fn short_waits_of_a_loop_for_others_are_no_hand_overs() {
+    let mut trace = repeated(&[("a", "##ee"), ("b", "####")], 800);
+    faster(&mut trace, 100);
+    let polls = trace.frames.function.iter_mut().filter(|name| *name == "epoll_wait");
+    polls.for_each(|name| *name = "select".into());
+    let mut woken_by = |by: ThreadId| {
+        trace.off_cpu.waker.iter_mut().for_each(|waker| *waker = by);
+        trace.tables_changed();
+        ids(&trace).contains(&"fine-grained-waits")
+    };
+    assert!(!woken_by(ThreadId::NONE) && woken_by(ThreadId::new(1)));
+    assert_eq!(the("fine-grained-waits", &trace).subject, "e");
 }
 
 /// The same in a fraction of the time.

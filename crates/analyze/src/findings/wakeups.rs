@@ -60,6 +60,16 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             *cpu_ns.entry(thread).or_default() += weights.cpu_ns();
         }
     }
+    let mut by_threads: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    for (_, site, weights) in evidence.fold.selected().filter(|(_, site, _)| site.is_wait() && site.key.waker.is_some())
+    {
+        *by_threads.entry(site.key.object).or_default() += weights.wait_count;
+    }
+    // An event loop that is quickly asked again by others has work.
+    let is_handed_over = |object: ObjectId, waits: &Waits| {
+        let count = by_threads.get(&object).copied().unwrap_or(0);
+        evidence.fold.object_type(object) != ObjectType::Event || 2 * count >= waits.weights.wait_count
+    };
     let is_fine = |waits: &Waits| {
         let count = waits.weights.wait_count;
         let worked_ns: u64 = waits.by_thread.keys().filter_map(|thread| cpu_ns.get(thread)).sum();
@@ -71,7 +81,8 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     };
     // Objects of one type that are waited on at one place are one thing to a reader: those of eight processes, or of many queues.
     let mut places: BTreeMap<(ObjectType, FunctionId), Vec<(ObjectId, &Waits)>> = BTreeMap::new();
-    for (object, waits) in evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)) {
+    let fine = evidence.of_types(HAND_OVER).filter(|(object, waits)| is_fine(waits) && is_handed_over(*object, waits));
+    for (object, waits) in fine {
         let stacks = &evidence.fold.sums.stacks;
         let place = (evidence.fold.object_type(object), stacks.function(stacks.own(waits.top_stack())));
         places.entry(place).or_default().push((object, waits));

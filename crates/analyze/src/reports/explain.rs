@@ -87,7 +87,7 @@ const IN_SUMMARY: usize = 3;
 
 /// The report. Fails when it is asked for somebody who is not there.
 pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
-    let explanation = explanation_of(fold);
+    let explanation = if fold.query.exact { explanation_of(fold) } else { estimate(fold) };
     if explanation.no_waiter_matches {
         let name = fold.query.waiters.as_deref().unwrap_or_default();
         if let Some(error) = unknown_handle(fold.trace, name) {
@@ -102,6 +102,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, None)).collect();
     view.notes = notes_of_explanation(fold);
     view.notes.extend(accounts(fold, &explanation, &[]));
+    view.notes.extend(estimated(&explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
 }
@@ -203,9 +204,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let shown = shown_in_summary(&told);
     view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, Some(&told.also))).collect();
     view.notes = accounts(fold, &explanation, &told[..shown]);
-    if explanation.share < 1.0 {
-        view.notes.push(say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into());
-    }
+    view.notes.extend(estimated(&explanation));
     let says_nothing = told.is_empty() && !wait_unexplained(fold, &explanation);
     if told.len() > shown {
         let rest = told[shown..].iter().map(|told| told.row.ns()).sum();
@@ -217,6 +216,11 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary { causes: view, weights, ran, account, busy_shares, least_ns: least, not_held_up }
+}
+
+/// That the times are estimated, where they are.
+fn estimated(explanation: &Explanation<'_, '_>) -> Option<Prose> {
+    (explanation.share < 1.0).then(|| say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into())
 }
 
 /// What to say where there is no cause: where threads wait of a program that hardly ran, else that no wait is long.

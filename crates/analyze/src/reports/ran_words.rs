@@ -1,5 +1,7 @@
 //! What to do about what runs: by where most of it is, and by what would let more of it run at once.
 
+use std::collections::BTreeMap;
+
 use dwell_model::StackId;
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::sweep::ConcurrencyStats;
@@ -78,9 +80,29 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         (Some(language), Some((function, _))) => {
             say!(ADVICE_RAN_IN_PACKAGE, function = function.as_str(), language = language)
         }
+        (Some(_), None) if let Some(module) = native_module(fold, root) => say!(ADVICE_RAN_IN_NATIVE, module = module),
         (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
         (None, _) => say!(ADVICE_RAN),
     }
+}
+
+/// Files whose code an interpreter is, by the begin of their names: what they run is the script.
+const INTERPRETERS: &[&str] = &["libpython", "libruby", "libnode", "libv8"];
+
+/// The file of native code, not an interpreter's, in which a script's function mostly runs.
+fn native_module(fold: &Fold<'_>, root: &RootCause) -> Option<String> {
+    let stacks = &fold.sums.stacks;
+    let mut of_module: BTreeMap<&str, u64> = BTreeMap::new();
+    for (stack, ns) in &root.stacks {
+        let innermost = stacks.whole_chain(*stack).find(|at| !stacks.is_system(*at));
+        let path = innermost.and_then(|at| stacks.module_path(stacks.function(at))).unwrap_or_default();
+        let file = path.rsplit('/').next().unwrap_or_default();
+        if file.contains(".so") && !INTERPRETERS.iter().any(|it| file.starts_with(it)) {
+            *of_module.entry(file).or_default() += ns;
+        }
+    }
+    let (module, ns) = of_module.into_iter().max_by_key(|(_, ns)| *ns)?;
+    (ns as f64 >= MOSTLY * sum_ns(root.stacks.iter()) as f64).then(|| module.to_owned())
 }
 
 /// Whether the program has as many threads at work as it may use CPUs, though others may have these: more of them do nothing sooner.

@@ -253,6 +253,9 @@ sentence_table! {
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_RAN_IN_SCRIPT = "advice-ran-in-script", "Make this faster (do less of it, keep what it found, let native code do it), or have several processes do it at once: of one process, {language} runs one thread at a time.",
         "この処理を速くする (減らす、結果を保持する、ネイティブコードに任せる) か、複数のプロセスで同時に行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";
+    ADVICE_RAN_IN_NATIVE = "advice-ran-in-native",
+        "Most of it is native code in {module} already: ask that for less (fewer calls, smaller or less exact data), keep what it gives, or see whether it can use more threads.",
+        "その大部分はすでに {module} のネイティブコードの中です。呼び出しやデータを減らす、結果を保持する、またはより多くのスレッドを使えるかを調べてください。";
     ADVICE_RAN_IN_PACKAGE = "advice-ran-in-package",
         "Most of it is in {function}: call that less often or for more at once, keep what it gives, or have several processes do it: of one process, {language} runs one thread at a time.",
         "その大部分は {function} の中です。呼び出しを減らすかまとめる、結果を保持する、または複数のプロセスで行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";

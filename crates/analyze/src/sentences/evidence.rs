@@ -175,8 +175,8 @@ sentence_table! {
         "時間は関数自身のものです。「CPU 時間: 合計」は関数が呼び出したものを含みます。呼び出し関係は dwell report top-down と dwell report caller-callee FUNCTION で表示できます。";
     ALIKE_ROWS = "alike-rows", "{rows} rows are of objects called {name}: --group-by alike-objects sums those that are alike.",
         "{rows} 行は {name} という名前のオブジェクトです。--group-by alike-objects で同種のものを合計できます。";
-    EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain looks at all of it.",
-        "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain を使ってください。";
+    EXPLAINED_BY_SLICES = "explained-by-slices", "Estimated from {share} of the time, in slices: dwell report explain --exact looks at all of it.",
+        "時間の {share} を区切って調べた推定です。すべてを調べるには dwell report explain --exact を使ってください。";
     TIME_ACCOUNT = "time-account",
         "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
         "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";

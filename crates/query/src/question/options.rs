@@ -202,6 +202,13 @@ options! {
         form: Form::Text(|query, name| { query.waiters = Some(name.to_owned()); Ok(()) }),
         ..OPTION
     };
+    EXACT = OptionDef {
+        option: "exact", words: &["exact"], topic: Topic::Count,
+        help: "For `explain`: look at every wait, which takes a second for each million of them, or several; without it, of more than a \
+               million it estimates from slices of the time, and says so.",
+        form: Form::Flag(|query| query.exact = true),
+        ..OPTION
+    };
     OUTLIER = OptionDef {
         option: "outlier", value: "TIME", topic: Topic::Count,
         help: "For `latency`: intervals longer than this are outliers, such as 50us [default: those above the median and 5 times \

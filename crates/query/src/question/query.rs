@@ -44,6 +44,8 @@ pub struct Query {
     pub subject: Option<String>,
     /// Whose waits `explain` explains: a role, a thread or an object; exact, or with `*`. None: everybody's.
     pub waiters: Option<String>,
+    /// Whether `explain` looks at every wait, however many there are.
+    pub exact: bool,
     /// Intervals longer than this are outliers, ns; none: those far from the median of their type.
     pub outlier_ns: Option<u64>,
     /// Bins of the time line.
@@ -135,6 +137,7 @@ impl Default for Query {
             fibers: None,
             subject: None,
             waiters: None,
+            exact: false,
             outlier_ns: None,
             bins: 60,
             frame_rates: FrameRates::default(),

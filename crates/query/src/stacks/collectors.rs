@@ -77,19 +77,44 @@ const COLLECT: &[&str] = &[
     "GC_mark_*",
 ];
 
+/// Functions by which an interpreter ends: it takes apart all that there is.
+const END: &[&str] = &["_PyGC_CollectNoFail*", "Py_FinalizeEx*"];
+
+/// What a function has to do with garbage; of a stack the greatest stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// Nothing.
+    None,
+    /// It collects it.
+    Collects,
+    /// It ends the interpreter.
+    Ends,
+}
+
+impl Part {
+    fn of(function: &str) -> Self {
+        let is_one_of = |patterns: &[&str]| patterns.iter().any(|pattern| glob(pattern, function));
+        match (is_one_of(END), is_one_of(COLLECT)) {
+            (true, _) => Self::Ends,
+            (false, true) => Self::Collects,
+            (false, false) => Self::None,
+        }
+    }
+}
+
 /// Which functions collect garbage, each judged once.
 #[derive(Default)]
 pub struct CollectorFunctions {
-    memo: WordMap<u32, bool>,
+    memo: WordMap<u32, Part>,
 }
 
 impl CollectorFunctions {
     /// Whether a thread collects garbage at `stack`.
     pub fn are_at(&mut self, stacks: &CallStacks<'_>, stack: StackId) -> bool {
-        stacks.whole_chain(stack).any(|place| {
+        let parts = stacks.whole_chain(stack).map(|place| {
             let function = stacks.function(place);
-            let judge = || COLLECT.iter().any(|pattern| glob(pattern, stacks.function_name(function)));
-            *self.memo.entry(function).or_insert_with(judge)
-        })
+            *self.memo.entry(function).or_insert_with(|| Part::of(stacks.function_name(function)))
+        });
+        parts.max() == Some(Part::Collects)
     }
 }

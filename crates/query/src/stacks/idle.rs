@@ -8,7 +8,7 @@ use dwell_model::{ObjectType as T, StackId};
 use dwell_store::WordMap;
 use dwell_view::glob;
 
-use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::call_stacks::{CallStacks, FunctionId};
 
 /// One pattern.
 struct Pattern {
@@ -130,6 +130,7 @@ const PATTERNS: &[Pattern] = &[
             "*timer_thread*",
             "*TimerQueue*",
             "WatcherThread::*",
+            "NMethodSweeper::sweeper_loop",
         ],
     },
     // Thread pools of C and C++.
@@ -293,10 +294,44 @@ const PATTERNS: &[Pattern] = &[
 /// Calls that run an event loop until their answer comes: within them a loop waits for that, and not for whatever comes.
 const BLOCKING_CALLS: &[&str] = &["g_*_sync", "g_*_sync_internal*"];
 
-/// The judgement of each stack and type, made once.
+/// The judgement of each stack and type, and what the patterns say of each function, made once.
 #[derive(Default)]
 pub struct IdleWaits {
     memo: WordMap<(StackId, T), bool>,
+    of_function: WordMap<FunctionId, usize>,
+    matches: Vec<FunctionMatches>,
+}
+
+/// What the patterns say of a function by its name.
+struct FunctionMatches {
+    /// Numbers of the patterns that name it, each with the caller that the pattern names, too.
+    patterns: Vec<(usize, Option<&'static str>)>,
+    /// Whether it runs an event loop until its answer comes.
+    blocks: bool,
+    /// Whether Go's runtime waits for another thread in it.
+    is_at_work: bool,
+    /// Whether it is of Java's library, or one by which that parks threads.
+    is_of_java: bool,
+}
+
+impl FunctionMatches {
+    fn new(name: &str) -> Self {
+        let matches_any = |patterns: &[&str]| patterns.iter().any(|pattern| glob(pattern, name));
+        let named = PATTERNS.iter().enumerate().flat_map(|(number, pattern)| {
+            let split = |functions: &&'static str| match functions.split_once(" < ") {
+                Some((function, caller)) => (function, Some(caller)),
+                None => (*functions, None),
+            };
+            let is_it = |(function, _): &(&str, Option<&str>)| glob(function, name);
+            pattern.functions.iter().map(split).filter(is_it).map(move |(_, caller)| (number, caller))
+        });
+        Self {
+            patterns: named.collect(),
+            blocks: matches_any(BLOCKING_CALLS),
+            is_at_work: matches_any(GO_AT_WORK),
+            is_of_java: OF_JAVA.iter().any(|start| name.starts_with(start)),
+        }
+    }
 }
 
 /// In Go a thread parks where it has no goroutine; goroutines wait without one. These wait for another thread nevertheless: for a
@@ -307,65 +342,102 @@ const GO_AT_WORK: &[&str] =
 impl IdleWaits {
     /// Whether a wait at `stack` on an object of type `object` is an idle worker's.
     pub fn is_idle(&mut self, stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
-        *self.memo.entry((stack, object)).or_insert_with(|| judge(stacks, stack, object))
+        if let Some(known) = self.memo.get(&(stack, object)) {
+            return *known;
+        }
+        let is_idle = self.judge(stacks, stack, object);
+        self.memo.insert((stack, object), is_idle);
+        is_idle
+    }
+
+    /// Where in [`Self::matches`] a function is.
+    fn number_of(&mut self, stacks: &CallStacks<'_>, function: FunctionId) -> usize {
+        *self.of_function.entry(function).or_insert_with(|| {
+            self.matches.push(FunctionMatches::new(stacks.function_name(function)));
+            self.matches.len() - 1
+        })
+    }
+
+    fn judge(&mut self, stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
+        let functions = stacks.whole_chain(stack).take(DEPTH).map(|at| (stacks.function(at), stacks.is_system(at)));
+        let functions: Vec<(FunctionId, bool)> = functions.collect();
+        let numbers: Vec<usize> = functions.iter().map(|(function, _)| self.number_of(stacks, *function)).collect();
+        let places: Vec<(&FunctionMatches, bool)> = numbers
+            .iter()
+            .zip(&functions)
+            .map(|(number, (_, is_system))| (&self.matches[*number], *is_system))
+            .collect();
+        let caller_is = |at: usize, caller: &str| {
+            functions.get(at + 1).is_some_and(|(function, _)| glob(caller, stacks.function_name(*function)))
+        };
+        is_idle_at(&places, object, caller_is)
     }
 }
 
-/// Whether a function is of Java's library, or one by which that parks threads.
-fn is_of_java(function: &str) -> bool {
-    OF_JAVA.iter().any(|start| function.starts_with(start))
-}
-
-/// Whether the first of `places` is the function that the pattern names, called by the one that it names with it.
-fn is_at(functions: &str, places: &[(&str, bool)]) -> bool {
-    let is = |pattern: &str, at: usize| places.get(at).is_some_and(|(name, _)| glob(pattern, name));
-    match functions.split_once(" < ") {
-        Some((function, caller)) => is(function, 0) && is(caller, 1),
-        None => is(functions, 0),
-    }
-}
-
-fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
-    let places: Vec<(&str, bool)> = stacks
-        .whole_chain(stack)
-        .take(DEPTH)
-        .map(|place| (stacks.function_name(stacks.function(place)), stacks.is_system(place)))
-        .collect();
-    // The waiting call: the system's frames at the leaf. A stack of nothing but these is all call.
-    let call = places.iter().position(|(_, is_system)| !is_system).unwrap_or(places.len());
-    let near = places.len().min(call + NEAR);
-    let java = places.iter().position(|(name, is_system)| !is_system && !is_of_java(name)).unwrap_or(places.len());
-    let found = |pattern: &Pattern, range: &[(&str, bool)]| {
-        (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
-    };
+/// Whether a wait is an idle worker's: by its functions from the innermost on, each with whether it is the system's; `caller_is` tells
+/// whether the caller of the one at a place has such a name.
+fn is_idle_at(places: &[(&FunctionMatches, bool)], object: T, caller_is: impl Fn(usize, &str) -> bool) -> bool {
     if object == T::GoRuntime {
-        let is_at_work = |(name, _): &(&str, bool)| GO_AT_WORK.iter().any(|function| glob(function, name));
-        return !places.iter().any(is_at_work);
+        return !places.iter().any(|(function, _)| function.is_at_work);
     }
-    if places.iter().any(|(name, _)| BLOCKING_CALLS.iter().any(|call| glob(call, name))) {
+    if places.iter().any(|(function, _)| function.blocks) {
         return false;
     }
-    let holds = |pattern: &Pattern| match pattern.place {
-        StackPlace::Call => found(pattern, &places[..call]),
-        StackPlace::Caller => found(pattern, &places[call..places.len().min(call + 1)]),
-        StackPlace::Near => found(pattern, &places[..near]),
-        StackPlace::JavaLibrary => found(pattern, &places[..java]),
-        StackPlace::Anywhere => found(pattern, &places),
+    let first = |is: &dyn Fn(&FunctionMatches, bool) -> bool| {
+        places.iter().position(|(function, is_system)| is(function, *is_system)).unwrap_or(places.len())
     };
-    PATTERNS.iter().any(|pattern| (pattern.types.is_empty() || pattern.types.contains(&object)) && holds(pattern))
+    // The waiting call: the system's frames at the leaf. A stack of nothing but these is all call.
+    let call = first(&|_, is_system| !is_system);
+    let java = first(&|function, is_system| !is_system && !function.is_of_java);
+    let range = |place: StackPlace| match place {
+        StackPlace::Call => 0..call,
+        StackPlace::Caller => call..places.len().min(call + 1),
+        StackPlace::Near => 0..places.len().min(call + NEAR),
+        StackPlace::JavaLibrary => 0..java,
+        StackPlace::Anywhere => 0..places.len(),
+    };
+    let holds = |at: usize, (number, caller): (usize, Option<&str>)| {
+        let pattern = &PATTERNS[number];
+        let is_of_type = pattern.types.is_empty() || pattern.types.contains(&object);
+        let range = range(pattern.place);
+        is_of_type
+            && range.contains(&at)
+            && caller.is_none_or(|caller| range.contains(&(at + 1)) && caller_is(at, caller))
+    };
+    let is_at = |(at, (function, _)): (usize, &(&FunctionMatches, bool))| {
+        function.patterns.iter().any(|pattern| holds(at, *pattern))
+    };
+    places.iter().enumerate().any(is_at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn is_idle(functions: &[(&str, bool)], object: T) -> bool {
+        let matches: Vec<FunctionMatches> = functions.iter().map(|(name, _)| FunctionMatches::new(name)).collect();
+        let places: Vec<(&FunctionMatches, bool)> =
+            matches.iter().zip(functions).map(|(function, (_, is_system))| (function, *is_system)).collect();
+        is_idle_at(&places, object, |at, caller| functions.get(at + 1).is_some_and(|(name, _)| glob(caller, name)))
+    }
+
     #[test]
     fn a_caller_can_be_asked_for() {
-        let places = [("uv_cond_wait", false), ("worker", false), ("start_thread", true)];
-        assert!(is_at("uv_cond_wait < worker", &places));
-        assert!(is_at("uv_*", &places));
-        assert!(!is_at("uv_cond_wait < main", &places));
-        assert!(!is_at("uv_cond_wait < worker", &places[..1]));
-        assert!(!is_at("worker", &places));
+        let wait = |names: [&'static str; 3]| [(names[0], true), (names[1], false), (names[2], false)];
+        assert!(is_idle(&wait(["pthread_cond_wait", "uv_cond_wait", "worker"]), T::ConditionVariable));
+        assert!(!is_idle(&wait(["pthread_cond_wait", "uv_cond_wait", "main"]), T::ConditionVariable));
+        assert!(!is_idle(&wait(["pthread_cond_wait", "worker", "uv_cond_wait"]), T::ConditionVariable));
+        assert!(!is_idle(&wait(["pthread_cond_wait", "uv_cond_wait", "worker"])[..2], T::ConditionVariable));
+    }
+
+    #[test]
+    fn where_the_function_is_counts() {
+        assert!(is_idle(&[("epoll_wait", true), ("main", false)], T::Event));
+        assert!(!is_idle(&[("epoll_wait", true), ("main", false)], T::Mutex), "of another type");
+        assert!(!is_idle(&[("poll", true), ("ask", false), ("epoll_wait", false)], T::Event), "not the call itself");
+        let far = ["a", "b", "c", "fio_worker_main"].map(|name| (name, false));
+        assert!(!is_idle(&far, T::ConditionVariable) && is_idle(&far[1..], T::ConditionVariable));
+        let loop_in_call = [("poll", true), ("g_main_context_iterate", false), ("g_dbus_call_sync", false)];
+        assert!(is_idle(&loop_in_call[..2], T::Event) && !is_idle(&loop_in_call, T::Event));
     }
 }

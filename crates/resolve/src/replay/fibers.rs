@@ -233,9 +233,13 @@ impl Maker<'_> {
         self.made.off_cpu.push(RawOffCpuRow { runnable_ns, ..off_row(fiber, stay.from, Reason::Yielded, stack) });
     }
 
-    /// Its thread may have been ready, and had no CPU. That it waited is said of another fiber, or of none.
+    /// Its thread may have been ready, and had no CPU: of one that was seen there again and again whenever that was, else as at the look. That
+    /// the thread waited is said of another fiber, or of none.
     fn is_running(&mut self, fiber: ThreadId, stay: &Stay<'_>) {
         let thread = self.thread_of(stay);
+        if self.is_seen_again(stay) {
+            return self.runs_as_its_thread(fiber, thread, stay);
+        }
         let is_ready = |row: &usize| self.threads.off_cpu.wait_ns[*row] == 0;
         match self.row_at(thread, stay.seen_ns).filter(is_ready) {
             Some(row) => {
@@ -245,6 +249,30 @@ impl Maker<'_> {
             }
             None => self.runs(fiber, thread, stay),
         }
+    }
+
+    /// A stay that is longer than between two looks.
+    fn is_seen_again(&self, stay: &Stay<'_>) -> bool {
+        stay.to - stay.from > SEEN_ONCE * self.threads.interval_ns
+    }
+
+    fn runs_as_its_thread(&mut self, fiber: ThreadId, thread: ThreadId, stay: &Stay<'_>) {
+        let mut at = stay.from;
+        for row in self.rows_within(thread, stay.from, stay.to) {
+            let rows = self.threads.off_cpu;
+            if rows.wait_ns[row] > 0 {
+                continue;
+            }
+            let from = rows.start_ns[row].clamp(at, stay.to);
+            let to = rows.start_ns[row].saturating_add(rows.runnable_ns[row]).clamp(from, stay.to);
+            let off = off_row(fiber, from, Reason::from_code(rows.reason[row]), rows.stack[row]);
+            self.runs_within(fiber, thread, (at, from));
+            if to > from {
+                self.made.off_cpu.push(RawOffCpuRow { runnable_ns: to - from, ..off });
+            }
+            at = to;
+        }
+        self.runs_within(fiber, thread, (at, stay.to));
     }
 
     /// What its thread waited for is what it waits for, if the thread was in its call.
@@ -313,22 +341,34 @@ impl Maker<'_> {
     /// A stretch on a thread: where the thread's sample nearest to the look was, else where the fiber stood last. One that was seen again
     /// and again has had the thread all the time.
     fn runs(&mut self, fiber: ThreadId, thread: ThreadId, stay: &Stay<'_>) {
-        let (from, to) = (stay.from, stay.to);
+        if self.is_seen_again(stay) {
+            return self.runs_within(fiber, thread, (stay.from, stay.to));
+        }
+        let near = self.samples_within(thread, (stay.seen_ns.saturating_sub(NEAR_NS), stay.seen_ns + NEAR_NS));
+        let nearest = near.into_iter().min_by_key(|&row| self.threads.samples.time_ns[row].abs_diff(stay.seen_ns));
+        self.ran(fiber, (stay.from, stay.to), nearest.as_slice());
+    }
+
+    /// A time in which the fiber has the thread: what is sampled of that.
+    fn runs_within(&mut self, fiber: ThreadId, thread: ThreadId, span: (u64, u64)) {
+        let sampled = self.samples_within(thread, span);
+        self.ran(fiber, span, &sampled);
+    }
+
+    /// The thread's samples between two instants.
+    fn samples_within(&self, thread: ThreadId, (first, last): (u64, u64)) -> Vec<usize> {
+        let all = self.threads.samples;
+        let rows = self.rows_of.get(&thread).map_or(&[][..], |(_, rows)| rows);
+        let begin = rows.partition_point(|&row| all.time_ns[row] < first);
+        rows[begin..].iter().copied().take_while(|&row| all.time_ns[row] <= last).collect()
+    }
+
+    /// The fiber ran, as samples tell.
+    fn ran(&mut self, fiber: ThreadId, (from, to): (u64, u64), sampled: &[usize]) {
         if to <= from {
             return;
         }
         let all = self.threads.samples;
-        let rows = self.rows_of.get(&thread).map_or(&[][..], |(_, rows)| rows);
-        let is_seen_again = to - from > SEEN_ONCE * self.threads.interval_ns;
-        let (first, last) =
-            if is_seen_again { (from, to) } else { (stay.seen_ns.saturating_sub(NEAR_NS), stay.seen_ns + NEAR_NS) };
-        let begin = rows.partition_point(|&row| all.time_ns[row] < first);
-        let count = rows[begin..].partition_point(|&row| all.time_ns[row] <= last);
-        let mut sampled = &rows[begin..begin + count];
-        if !is_seen_again {
-            let nearest = (0..sampled.len()).min_by_key(|&at| all.time_ns[sampled[at]].abs_diff(stay.seen_ns));
-            sampled = nearest.map_or(&[], |at| &sampled[at..=at]);
-        }
         let row = |time_ns: u64, weight_ns, stack, estimated| {
             let time_ns = time_ns.clamp(from, to);
             RawSampleRow { thread: fiber, time_ns, weight_ns, cpu: NO_CPU, stack, estimated }

@@ -1,11 +1,13 @@
 //! Requests that wait for their answers, as they were looked at: a row for each look at a process's connections of one kind; when it
 //! sent something; and where what it has to send waits.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use dwell_model::ProcessId;
 use dwell_store::raw::wire::{AF_INET6, OpenRequestsRecord};
-use dwell_store::tables::{OpenRequestRow, OpenRequests, SampledSendRow, SampledSends, SendQueueRow, SendQueues};
+use dwell_store::tables::{
+    OpenRequestRow, OpenRequests, Processes, SampledSendRow, SampledSends, SendQueueRow, SendQueues,
+};
 
 use crate::objects::socket_address;
 use crate::replay::state::Replay;
@@ -21,8 +23,8 @@ pub struct ConnectionTables {
     pub send_queues: SendQueues,
 }
 
-/// The rows, ordered by time. Those of unknown processes are left out.
-pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> ConnectionTables {
+/// The rows, ordered by time. Those of unknown processes are left out. Connections end with their process, whenever somebody looks next.
+pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay, processes: &Processes) -> ConnectionTables {
     let (mut looks, mut sends, mut queues) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         let time_ns = replay.relative(record.h.time_ns);
@@ -44,6 +46,7 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> ConnectionTab
         let (requests, answers) = (record.requests, record.answers);
         looks.push(OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers });
     }
+    add_ends(processes, &mut looks, &mut queues);
     looks.sort_by_key(|row| row.time_ns);
     sends.sort_by_key(|row| row.time_ns);
     queues.sort_by_key(|row| row.time_ns);
@@ -66,4 +69,41 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay) -> ConnectionTab
         }
     }
     tables
+}
+
+/// At a process's end no connection has anything any more.
+fn add_ends(processes: &Processes, looks: &mut Vec<OpenRequestRow>, queues: &mut Vec<SendQueueRow>) {
+    let of = |row: &OpenRequestRow| (row.process, row.is_incoming, row.endpoint.clone());
+    let seen: BTreeSet<(ProcessId, bool, String)> = looks.iter().map(of).collect();
+    for (process, is_incoming, endpoint) in seen {
+        let Some(time_ns) = process.get().and_then(|row| processes.end_ns.get(row)).copied() else { continue };
+        queues.push(SendQueueRow { time_ns, process, is_incoming, endpoint: endpoint.clone(), unread: 0, held: 0 });
+        let (connections, open, requests, answers) = (0, 0, 0, 0);
+        looks.push(OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_end_with_their_process() {
+        let processes = Processes { end_ns: vec![70], ..Processes::default() };
+        let look = OpenRequestRow {
+            time_ns: 50,
+            process: ProcessId::new(0),
+            is_incoming: true,
+            endpoint: "TCP :1".into(),
+            connections: 2,
+            open: 1,
+            requests: 3,
+            answers: 2,
+        };
+        let (mut looks, mut queues) = (vec![look.clone(), OpenRequestRow { time_ns: 60, ..look }], Vec::new());
+        add_ends(&processes, &mut looks, &mut queues);
+        assert_eq!((looks.len(), queues.len()), (3, 1));
+        assert_eq!((looks[2].time_ns, looks[2].connections, looks[2].open, looks[2].requests), (70, 0, 0, 0));
+        assert_eq!((queues[0].time_ns, queues[0].unread, queues[0].held), (70, 0, 0));
+    }
 }

@@ -119,3 +119,26 @@ fn loops_that_share_their_events_are_not_blocked() {
     trace.tables_changed();
     assert!(!ids(&trace).contains(&BLOCKED));
 }
+
+/// What a pool has done for the loop can wait until the loop looks: nobody else is late.
+#[test]
+fn a_loop_that_only_its_pool_wakes_is_late_for_nobody() {
+    let alone = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
+    let mut trace = sampled(&alone);
+    let worker = ThreadId::new(1);
+    trace.threads.push(trace.threads.row(0).unwrap());
+    let rows = trace.off_cpu.thread.len();
+    for row in 0..rows {
+        (trace.off_cpu.waker[row], trace.off_cpu.outcome[row]) = (worker, Outcome::Woken.code());
+    }
+    trace.tables_changed();
+    assert!(ids(&trace).contains(&BLOCKED), "another thread gives it work");
+    let task =
+        OffCpuRow { thread: worker, waker: ThreadId::new(0), object: ObjectId::NONE, ..trace.off_cpu.row(0).unwrap() };
+    trace.off_cpu.push(task);
+    trace.tables_changed();
+    assert!(!ids(&trace).contains(&BLOCKED), "the loop gave it the work");
+    trace.off_cpu.outcome[rows / 2] = Outcome::TimedOut.code();
+    trace.tables_changed();
+    assert!(ids(&trace).contains(&BLOCKED), "it has timers");
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dwell_model::ProcessId;
 use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
+use dwell_work::parallel;
 
 use crate::study::lives::LifeSpans;
 
@@ -58,7 +59,7 @@ impl Busy {
 pub fn always_running(
     fold: &Fold<'_>,
     is_known: impl Fn(&usize) -> bool,
-    is_needed: impl Fn(usize, usize, u32) -> bool,
+    is_needed: impl Fn(usize, usize, u32) -> bool + Sync,
 ) -> Vec<usize> {
     let trace = fold.trace;
     let is_of_all = fold.query.explains_all();
@@ -67,7 +68,9 @@ pub fn always_running(
     }
     let always_ns = ALWAYS * trace.elapsed_ns() as f64;
     let threads = (0..trace.threads.tid.len()).filter(|thread| !trace.threads.ignored[*thread] && !is_known(thread));
-    let threads: Vec<(usize, Busy)> = threads.map(|thread| (thread, Busy::of(trace, thread, &is_needed))).collect();
+    let threads: Vec<usize> = threads.collect();
+    let threads: Vec<(usize, Busy)> =
+        parallel::map(threads.len(), |place| (threads[place], Busy::of(trace, threads[place], &is_needed)));
     let alone = threads.iter().filter(|(_, busy)| busy.runs_for(always_ns)).map(|(thread, _)| *thread);
     let mut always: Vec<usize> = alone.collect();
     let mut of_parent: BTreeMap<ProcessId, Vec<(usize, Busy)>> = BTreeMap::new();

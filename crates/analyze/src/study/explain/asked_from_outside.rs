@@ -16,6 +16,8 @@ const STREAM: u32 = 4;
 /// Waits for questions that make a role one that is asked.
 const USUAL: u64 = 5;
 
+/// How the end of a terminal is called by which its programs are read.
+const TERMINAL: &str = "/dev/ptmx";
 /// Requests that a process must have answered, for its only thread or those of its connections to be asked.
 const ANSWERED: u64 = 8;
 
@@ -127,7 +129,9 @@ fn streams(trace: &Trace, thread: usize) -> bool {
 }
 
 fn is_question(trace: &Trace, key: &EventKey) -> bool {
-    is_from_outside(key) && listens(waited_for(trace, key))
+    let name = waited_for(trace, key);
+    // What a terminal's programs write comes by a thread of the kernel.
+    is_from_outside(key) && listens(name) && !name.contains(TERMINAL)
 }
 
 /// Whether the network or a program that is not recorded ended a key's waits.

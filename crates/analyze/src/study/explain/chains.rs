@@ -106,6 +106,18 @@ impl Chains {
         node
     }
 
+    /// Adds the nodes of another walk; returns which node each of them is here.
+    pub fn add(&mut self, other: &Self) -> Vec<NodeId> {
+        let mut here: Vec<NodeId> = Vec::with_capacity(other.nodes.len());
+        for (number, node) in other.nodes.iter().enumerate() {
+            here.push(match node.link {
+                Some(link) => self.made(here[node.parent as usize], link, node.idle),
+                None => number as NodeId, // a root
+            });
+        }
+        here
+    }
+
     /// The first wait of the chain that ends at `node`, where it is one of waits.
     pub fn first(&self, node: NodeId) -> Option<Link> {
         let mut at = self.nodes[node as usize];

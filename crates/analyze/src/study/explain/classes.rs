@@ -4,7 +4,6 @@ mod by_type;
 mod request_waits;
 mod telling_keys;
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::iter;
 use std::ops::Range;
@@ -26,6 +25,7 @@ use crate::study::explain::children::{is_by_own_child, is_for_child, is_upstream
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::go_requests::request_goroutines;
 use crate::study::explain::idle_mates::IdleMates;
+use crate::study::explain::known_classes::KnownClasses;
 use crate::study::explain::names::Names;
 use crate::study::explain::open_requests::KeptLoops;
 use crate::study::explain::paced_waits::paced_keys;
@@ -35,8 +35,8 @@ use crate::study::explain::sent_before::asked;
 use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::standstill::Standstill;
 use crate::study::explain::terms::{
-    PlaceId, RoleId, WaitClass, asks, is_client_socket, is_connection_pool, is_internal, is_needed, is_of_event_loop,
-    is_response, is_within_machine, listens, parks_threads, serves,
+    PlaceId, RoleId, WaitClass, asks, asks_alone, is_client_socket, is_connection_pool, is_internal, is_needed,
+    is_of_event_loop, is_response, is_within_machine, listens, parks_threads, serves,
 };
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, calls_one_of};
@@ -62,12 +62,12 @@ enum OfKey {
 /// The classes of waits.
 pub struct Classes<'n, 't> {
     trace: &'t Trace,
-    role_of: &'n dyn Fn(usize) -> RoleId,
+    role_of: &'n (dyn Fn(usize) -> RoleId + Sync),
     dialogues: Dialogues<'n>,
     brokers: Brokers,
     of_key: Vec<OfKey>,
     /// Classes of rows, as far as they were asked for.
-    of_rows: Vec<Cell<Option<WaitClass>>>,
+    of_rows: KnownClasses,
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
@@ -101,7 +101,7 @@ impl<'n, 't> Classes<'n, 't> {
     /// Those of a trace. `is_idle` tells the waits of workers of known runtimes without work.
     pub fn new(
         trace: &'t Trace,
-        role_of: &'n dyn Fn(usize) -> RoleId,
+        role_of: &'n (dyn Fn(usize) -> RoleId + Sync),
         names: &mut Names<'_, '_>,
         mut is_idle: impl FnMut(&EventKey) -> bool,
     ) -> Self {
@@ -125,7 +125,7 @@ impl<'n, 't> Classes<'n, 't> {
             dialogues,
             brokers,
             of_key: Vec::new(),
-            of_rows: vec![Cell::new(None); trace.events().off_cpu.end()],
+            of_rows: KnownClasses::new(trace.events().off_cpu.end()),
             idleness: Vec::new(),
             for_role_mate: Vec::new(),
             idle_mates: IdleMates::new(trace, role_of),
@@ -348,7 +348,7 @@ impl<'n, 't> Classes<'n, 't> {
         }
         // A response that nobody waits for on behalf of a request may be a watch's, which answers for as long as it lives.
         let is_awaited = is_response(name) && (outcome == Outcome::Woken || self.answers_requests(key));
-        if is_awaited || is_client_socket(name) && outcome != Outcome::TimedOut && !in_loop {
+        if is_awaited || asks_alone(name) && outcome != Outcome::TimedOut && !in_loop {
             return Known(Demand);
         }
         if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && is_by_own_child(self.trace, key) {
@@ -451,10 +451,7 @@ impl<'n, 't> Classes<'n, 't> {
 
     /// The class of a row that its key alone does not tell. Rows behind it ask again and again.
     fn of_row(&self, thread: usize, row: usize) -> WaitClass {
-        let Some(known) = self.of_rows.get(row) else { return self.by_row(thread, row) };
-        let class = known.get().unwrap_or_else(|| self.by_row(thread, row));
-        known.set(Some(class));
-        class
+        self.of_rows.of(row, || self.by_row(thread, row))
     }
 
     fn by_row(&self, thread: usize, row: usize) -> WaitClass {

@@ -1,5 +1,7 @@
 //! When threads of a program collected garbage: a goroutine that is ready and does not run is behind the collector's, which have no rows.
 
+use std::sync::OnceLock;
+
 use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
@@ -12,13 +14,13 @@ const MOST: f64 = 0.5;
 /// The times in which any thread collected garbage; looked for once somebody asks.
 #[derive(Default)]
 pub struct Collections {
-    found: Option<CollectionTimes>,
+    found: OnceLock<CollectionTimes>,
 }
 
 impl Collections {
     /// Those of a trace, by its samples.
-    pub fn of(&mut self, trace: &Trace, index: &ThreadIndex<'_>, names: &mut Names<'_, '_>) -> &CollectionTimes {
-        self.found.get_or_insert_with(|| CollectionTimes::new(trace, index, names))
+    pub fn of(&self, trace: &Trace, index: &ThreadIndex<'_>, names: &Names<'_, '_>) -> &CollectionTimes {
+        self.found.get_or_init(|| CollectionTimes::new(trace, index, names))
     }
 }
 
@@ -28,14 +30,14 @@ pub struct CollectionTimes {
 }
 
 impl CollectionTimes {
-    fn new(trace: &Trace, index: &ThreadIndex<'_>, names: &mut Names<'_, '_>) -> Self {
+    fn new(trace: &Trace, index: &ThreadIndex<'_>, names: &Names<'_, '_>) -> Self {
         let mut spans = Vec::new();
         for_each_interval(trace, |interval| {
             if interval.activity == Activity::Running {
                 let (from, to) = (interval.from, interval.to);
                 let run = ThreadPiece::running(from, to);
                 index.split_running(interval.thread, run, &mut |piece| {
-                    if names.run_place_of(piece.stack).1 {
+                    if names.known_run_place(piece.stack).1 {
                         spans.push((piece.from, piece.to));
                     }
                 });

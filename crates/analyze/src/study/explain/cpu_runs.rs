@@ -19,9 +19,43 @@ type Run = (u64, u64, u32);
 /// The runs of the program's threads on each CPU, in order of time.
 #[derive(Default)]
 pub struct CpuRuns {
-    of_cpu: Vec<Vec<Run>>,
-    /// Of each run, how long all before it on its CPU were together, ns.
-    before_ns: Vec<Vec<u64>>,
+    of_cpu: Vec<RunsOfCpu>,
+    /// The windows that they are of.
+    windows: Vec<(u64, u64)>,
+}
+
+/// The runs on one CPU in order of time, each column apart: searches read the begins only.
+#[derive(Default)]
+struct RunsOfCpu {
+    begins: Vec<u64>,
+    ends: Vec<u64>,
+    threads: Vec<u32>,
+    /// Of each run, how long all before it were together, ns.
+    before_ns: Vec<u64>,
+}
+
+impl RunsOfCpu {
+    fn new(runs: &[Run]) -> Self {
+        let add = |sum: &mut u64, (begin, end, _): &Run| Some(std::mem::replace(sum, *sum + (end - begin)));
+        Self {
+            begins: runs.iter().map(|(begin, ..)| *begin).collect(),
+            ends: runs.iter().map(|(_, end, _)| *end).collect(),
+            threads: runs.iter().map(|(.., thread)| *thread).collect(),
+            before_ns: runs.iter().scan(0, add).collect(),
+        }
+    }
+
+    /// The first run that does not begin before `time`, which is not far from `last`.
+    fn behind(&self, time: u64, last: usize) -> usize {
+        let near = near(0..self.begins.len(), last, |run| self.begins[run] < time);
+        near.start + self.begins[near].partition_point(|begin| *begin < time)
+    }
+
+    /// How long they ran until `time`, ns, of which `behind` is [`Self::behind`].
+    fn ran_until(&self, time: u64, behind: usize) -> u64 {
+        let of_last = |run: usize| self.before_ns[run] + self.ends[run].min(time) - self.begins[run];
+        behind.checked_sub(1).map_or(0, of_last)
+    }
 }
 
 /// Where one looked last, on each CPU: the next search is not far from there.
@@ -36,13 +70,11 @@ impl CpuRuns {
         for (cpu, runs) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
             at(&mut of_cpu, cpu).extend(runs);
         }
-        // Merges the threads' runs, which are in order.
-        of_cpu.iter_mut().for_each(|runs| runs.sort());
-        let sums = |runs: &Vec<Run>| {
-            let add = |sum: &mut u64, (begin, end, _): &Run| Some(std::mem::replace(sum, *sum + (end - begin)));
-            runs.iter().scan(0, add).collect()
+        let in_order = |mut runs: Vec<Run>| {
+            runs.sort(); // merges the threads' runs, which are in order
+            RunsOfCpu::new(&runs)
         };
-        Self { before_ns: of_cpu.iter().map(sums).collect(), of_cpu }
+        Self { of_cpu: of_cpu.into_iter().map(in_order).collect(), windows: windows.parts().to_vec() }
     }
 
     /// Where to look first.
@@ -52,51 +84,43 @@ impl CpuRuns {
 
     /// How long threads of the program ran on `cpu` between two instants.
     pub fn ran_ns(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> u64 {
-        let cpu = usize::from(cpu);
-        let (Some(runs), Some(before_ns)) = (self.of_cpu.get(cpu), self.before_ns.get(cpu)) else { return 0 };
-        let until = |time: u64, last: usize| {
-            let near = near(0..runs.len(), last, |run| runs[run].0 < time);
-            let behind = near.start + runs[near].partition_point(|(begin, ..)| *begin < time);
-            let of_last = behind.checked_sub(1).map(|run| before_ns[run] + runs[run].1.min(time) - runs[run].0);
-            (behind, of_last.unwrap_or(0))
+        let Some((runs, last)) = self.of_cpu.get(usize::from(cpu)).zip(last.get_mut(usize::from(cpu))) else {
+            return 0;
         };
-        let (first, before) = until(from, last.get(cpu).copied().unwrap_or(0));
-        if let Some(last) = last.get_mut(cpu) {
-            *last = first;
-        }
-        until(to, first).1.saturating_sub(before).min(to.saturating_sub(from))
+        *last = runs.behind(from, *last);
+        let ran_ns = runs.ran_until(to, runs.behind(to, *last)).saturating_sub(runs.ran_until(from, *last));
+        ran_ns.min(to.saturating_sub(from))
     }
 
-    /// The thread that ran there most, if that was half of the time.
-    pub fn most(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> Option<usize> {
-        let mut of_thread: Vec<(u32, u64)> = Vec::new();
-        for (begin, end, thread) in self.runs(cpu, (from, to), last) {
-            if 2 * (end - begin) > to - from {
-                return Some(thread as usize);
-            }
-            match of_thread.iter_mut().find(|(known, _)| *known == thread) {
-                Some((_, sum)) => *sum += end - begin,
-                None => of_thread.push((thread, end - begin)),
-            }
-        }
-        let (thread, ns) = of_thread.into_iter().max_by_key(|(_, ns)| *ns)?;
-        (2 * ns >= to - from).then_some(thread as usize)
+    /// The thread that ran there most between two instants, if that was half of the time; of this the window at `time`.
+    pub fn most(&self, cpu: u16, (from, to): (u64, u64), time: u64, last: &mut LastLooks) -> Option<usize> {
+        let behind = self.windows.partition_point(|(begin, _)| *begin <= time);
+        let window = behind.checked_sub(1).and_then(|row| self.windows.get(row));
+        let span = window.map_or((from, to), |window| (from.max(window.0), to.min(window.1)));
+        let runs = self.runs(cpu, span, last);
+        // Who has half has no less than all others together, so that these do not outweigh it, in any order.
+        let outweighs = |(most, by): (u32, u64), (begin, end, thread): Run| match end - begin {
+            ns if thread == most => (most, by + ns),
+            ns if ns <= by => (most, by - ns),
+            ns => (thread, ns - by),
+        };
+        let (most, _) = runs.clone().fold((u32::MAX, 0), outweighs);
+        let ran_ns: u64 = runs.filter(|(.., thread)| *thread == most).map(|(begin, end, _)| end - begin).sum();
+        (ran_ns > 0 && 2 * ran_ns >= span.1.saturating_sub(span.0)).then_some(most as usize)
     }
 
     /// The runs on `cpu` between two instants, cut there.
-    fn runs(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> impl Iterator<Item = Run> + '_ {
-        let cpu = usize::from(cpu);
-        let runs = self.of_cpu.get(cpu).map_or(&[][..], Vec::as_slice);
-        let mut first = 0;
-        if let Some(last) = last.get_mut(cpu) {
-            let near = near(0..runs.len(), *last, |run| runs[run].0 < from);
-            *last = near.start + runs[near].partition_point(|(begin, ..)| *begin < from);
-            first = last.saturating_sub(1);
-        }
-        let within = runs[first..].iter().take(LOOKED_AT).take_while(move |(begin, ..)| *begin < to);
-        within
-            .map(move |(begin, end, thread)| ((*begin).max(from), (*end).min(to), *thread))
-            .filter(|(begin, end, _)| begin < end)
+    fn runs(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> impl Iterator<Item = Run> + Clone + '_ {
+        let found = self.of_cpu.get(usize::from(cpu)).zip(last.get_mut(usize::from(cpu)));
+        let found = found.map(|(runs, last)| {
+            *last = runs.behind(from, *last);
+            (runs, last.saturating_sub(1)..runs.begins.len())
+        });
+        let within = found.into_iter().flat_map(move |(runs, all)| {
+            let within = all.take(LOOKED_AT).take_while(move |run| runs.begins[*run] < to);
+            within.map(move |run| (runs.begins[run].max(from), runs.ends[run].min(to), runs.threads[run]))
+        });
+        within.filter(|(begin, end, _)| begin < end)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Deadlocks: threads that wait to the end for locks which the next of them has, in a circle.
 
+use std::collections::HashSet;
+
 use dwell_model::{Outcome, ThreadId};
-use dwell_store::Trace;
+use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{GOES_ON_NS, Link};
@@ -11,7 +13,11 @@ const LEAST_NS: u64 = 50_000_000;
 
 /// The waits of each circle, each for a lock that the next one's thread has; the last one's is the first one's thread's.
 pub fn deadlocks(trace: &Trace, names: &mut Names<'_, '_>) -> Vec<Vec<Link>> {
-    let last: Vec<Option<LastWait>> = (0..trace.threads.tid.len()).map(|thread| LastWait::of(trace, thread)).collect();
+    // Few threads have such a wait, by its key, and many rows.
+    let keys = trace.events().keys.iter().filter(|key| key.holder().is_some() && may_be_open(key));
+    let waiting: HashSet<usize> = keys.filter_map(|key| key.thread().get()).collect();
+    let last_wait = |thread: usize| waiting.contains(&thread).then(|| LastWait::of(trace, thread)).flatten();
+    let last: Vec<Option<LastWait>> = (0..trace.threads.tid.len()).map(last_wait).collect();
     let holders: Vec<Option<usize>> = last.iter().map(|wait| wait.map(|wait| wait.holder)).collect();
     let mut link = |thread: &usize| {
         let key = trace.events().off_cpu_key(last[*thread]?.row);
@@ -19,6 +25,11 @@ pub fn deadlocks(trace: &Trace, names: &mut Names<'_, '_>) -> Vec<Vec<Link>> {
         Some(Link { role, label: names.label_of(key.object(), key.syscall()), place })
     };
     circles(&holders).iter().map(|circle| circle.iter().filter_map(&mut link).collect()).collect()
+}
+
+/// Whether nobody ended a wait.
+fn may_be_open(key: &EventKey) -> bool {
+    matches!(Outcome::from_code(key.outcome()), Outcome::Unfinished | Outcome::Interrupted | Outcome::TimedOut)
 }
 
 /// A thread's wait for a lock that had not ended when all else did.

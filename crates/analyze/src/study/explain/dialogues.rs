@@ -83,7 +83,7 @@ type WaitAt = (RoleId, ObjectId, StackId);
 
 /// The dialogues of a trace.
 pub struct Dialogues<'n> {
-    role_of: &'n dyn Fn(usize) -> RoleId,
+    role_of: &'n (dyn Fn(usize) -> RoleId + Sync),
     /// When each thread began.
     born: Vec<u64>,
     asked: HashMap<(usize, RoleId), u64>,
@@ -116,7 +116,7 @@ fn earlier<K: std::hash::Hash + Eq>(times: &mut HashMap<K, u64>, key: K, time: u
 
 impl<'n> Dialogues<'n> {
     /// Those of `trace`: one pass over its rows.
-    pub fn new(trace: &Trace, role_of: &'n dyn Fn(usize) -> RoleId, names: &mut Names<'_, '_>) -> Self {
+    pub fn new(trace: &Trace, role_of: &'n (dyn Fn(usize) -> RoleId + Sync), names: &mut Names<'_, '_>) -> Self {
         let mut dialogues = Self {
             role_of,
             born: trace.threads.start_ns.clone(),

@@ -54,6 +54,20 @@ impl FoundCauses {
         number
     }
 
+    /// Adds what another walk found; `here` says which node each of its is.
+    pub fn add(&mut self, other: Self, here: &[NodeId]) {
+        let numbers: Vec<CauseId> =
+            other.causes.iter().zip(&other.stacks).map(|(cause, stack)| self.number(*cause, *stack)).collect();
+        for ((node, cause), ns) in other.waits_ns {
+            let sum = self.waits_ns.entry((here[node as usize], numbers[cause as usize])).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+        for (number, spans) in numbers.iter().zip(other.spans) {
+            spans.into_iter().for_each(|span| self.span(*number, span));
+        }
+        self.steps += other.steps;
+    }
+
     /// Removes the waits that were for whatever comes: those of a role for one thing at one place that, where they were
     /// answered, were mostly answered by threads without work. Who was asked is not idle. Returns them: the first wait of the
     /// chain, thread-nanoseconds.

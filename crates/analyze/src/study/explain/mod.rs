@@ -41,6 +41,7 @@ mod idle_mates;
 mod in_turn;
 mod interval_polls;
 mod key_facts;
+mod known_classes;
 mod library_waits;
 mod lock_looks;
 mod loop_code;
@@ -85,6 +86,7 @@ mod waiting_calls;
 mod waiting_connections;
 mod wake_ups;
 mod walk;
+mod walked_parts;
 mod workloads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -95,10 +97,10 @@ use dwell_store::Trace;
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
-use self::asked_spans::{asked_spans, within};
+use self::asked_spans::asked_spans;
 use self::cause_meanwhile::set_meanwhile;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
-use self::chains::{Chains, NodeId, PATH, SERVED, WAITS};
+use self::chains::{Chains, NodeId, SERVED, WAITS};
 use self::classes::Classes;
 pub use self::classes::DELAYED_ACK_NS;
 use self::cpu_runs::CpuRuns;
@@ -107,6 +109,7 @@ pub use self::critical_sections::runs_outside_critical_section;
 use self::deadlocks::deadlocks;
 use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
+use self::key_facts::KnownKeys;
 pub use self::library_waits::{LibraryWait, library_wait};
 pub use self::loop_code::loop_code;
 pub use self::machine_use::machine_use;
@@ -136,8 +139,7 @@ pub use self::terms::{
     is_within_machine, may_ask, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
-use self::wait_parts::{Wait, WaitPart};
-use self::wait_sums::WaitSums;
+use self::wait_parts::Wait;
 use self::waiters::Waiters;
 use self::waiting_connections::add_waiting_connections;
 pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
@@ -147,7 +149,8 @@ use dwell_query::question::windows::{Windows, elapsed_ns};
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
 
-use self::walk::WaitWalk;
+use self::walk::KnownFacts;
+use self::walked_parts::{WalkedParts, usual_parts, walk_parts};
 use crate::study::critical_path::last_thread;
 
 /// Part of the elapsed time for which threads work for others from which on it is known what these wait for.
@@ -212,6 +215,11 @@ pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
 }
 
 fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<'f, 't> {
+    explain_in_parts(fold, windows, usual_parts(fold.trace))
+}
+
+/// The same by a walk that is cut into so many parts of the time.
+fn explain_in_parts<'f, 't>(fold: &'f Fold<'t>, windows: &Windows, parts: usize) -> Explanation<'f, 't> {
     let trace = fold.trace;
     let mut names = Names::new(trace, &fold.sums.stacks);
     let roles: Vec<RoleId> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
@@ -224,6 +232,7 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
     let mut accounts = lives(trace, windows, &role_of);
     let run_queue = RunQueue::new((fold, windows), &cpus, &mut accounts, &role_of);
     let (selected, saturated) = (selected(fold), saturated(fold, &classes, &names));
+    let keys = KnownKeys::new(trace, &mut names, &classes);
     let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let root_of = |wait: &Wait| {
         let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
@@ -232,24 +241,10 @@ fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<
             || waiters.is_none() && !saturated.contains(&wait.thread) && classes.keeps_outside(wait.thread, wait.key);
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
-    let (mut demand_ns, mut path_ns, mut sums) = (0u64, 0, WaitSums::new(trace));
-    let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus);
     let (asked, always_running) = asked_spans(fold, &classes, (&saturated, path(fold)), &role_of);
-    for part in windows.parts().iter().rev() {
-        for (thread, (from, to), root) in within(&asked, *part) {
-            path_ns += if root == PATH { to - from } else { 0 };
-            walk.ask(thread, (from, to), root);
-        }
-        walk.walk(*part, &mut |wait, parts| {
-            let (from, to) = (wait.span.0.max(part.0), wait.span.1.min(part.1));
-            let ns = sums.add(trace, wait, to.saturating_sub(from));
-            if let Some(root) = root_of(wait).filter(|_| ns > 0) {
-                demand_ns = demand_ns.saturating_add(if root == WAITS { ns } else { 0 });
-                parts.push(WaitPart { from, to, root });
-            }
-        });
-    }
-    let (chains, mut found) = walk.found();
+    let known = KnownFacts::new(trace, &names, &keys, &classes, &cpus);
+    let WalkedParts { chains, mut found, sums, mut demand_ns, path_ns } =
+        walk_parts(&known, (windows, parts), &asked, &root_of);
     sums.of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);

@@ -1,8 +1,8 @@
 //! What threads, objects and places are called in explanations: so that what is one thing for a reader has one name.
 
-use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_query::engine::alike_objects::without_count;
@@ -14,14 +14,14 @@ use dwell_store::{EventKey, Trace, WordMap};
 
 use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::object_titles::{
-    article, is_called_lock, is_in_memory, is_of_class, is_select, is_set, starts_alike, title,
+    array_of, arrays, article, is_called_lock, is_in_memory, is_of_class, is_select, is_set, starts_alike, title,
 };
 use crate::study::explain::places::{CodePlace, function_at, run_place, wait_place};
 use crate::study::explain::requests::answers_request;
 use crate::study::explain::roles::{DELAY_SCHEDULER, FORKED, filters, roles};
 use crate::study::explain::terms::{
     LabelId, NOTHING, PlaceId, RoleId, accepts, asks_by_datagrams, is_connection_pool, is_full_pipe, is_needed,
-    is_of_event_loop, parks_threads,
+    is_of_event_loop,
 };
 
 /// Texts by number, each once.
@@ -94,11 +94,11 @@ pub struct Names<'f, 't> {
     places: Vec<CodePlace>,
     place_numbers: HashMap<CodePlace, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
-    /// Of each stack, with whether garbage is collected there; none where it was not met.
+    /// Of each stack, with whether garbage is collected there, the last one of no stack; none where it was not met.
     run_place_of: Vec<Option<(PlaceId, bool)>>,
     collectors: CollectorFunctions,
     /// Functions that sleeps are named after, once they are asked for.
-    sleep_functions: OnceCell<HashSet<&'t str>>,
+    sleep_functions: OnceLock<HashSet<&'t str>>,
     unknown: CodePlace,
 }
 
@@ -124,9 +124,9 @@ impl<'f, 't> Names<'f, 't> {
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
-            run_place_of: vec![None; trace.stacks.parent.len()],
+            run_place_of: vec![None; trace.stacks.parent.len() + 1],
             collectors: CollectorFunctions::default(),
-            sleep_functions: OnceCell::new(),
+            sleep_functions: OnceLock::new(),
             unknown: CodePlace::default(),
         }
     }
@@ -439,16 +439,25 @@ impl<'f, 't> Names<'f, 't> {
 
     /// The place of a stack at which a thread runs: all functions that lead to it; and whether it collects garbage there.
     pub fn run_place_of(&mut self, stack: StackId) -> (PlaceId, bool) {
-        let row = stack.get().filter(|row| *row < self.run_place_of.len());
-        if let Some(known) = row.and_then(|row| self.run_place_of[row]) {
+        let row = self.row_of(stack);
+        if let Some(known) = self.run_place_of[row] {
             return known;
         }
         let number = self.number_of(run_place(self.trace, self.stacks, stack));
         let found = (number, self.collectors.are_at(self.stacks, stack));
-        if let Some(row) = row {
-            self.run_place_of[row] = Some(found);
-        }
+        self.run_place_of[row] = Some(found);
         found
+    }
+
+    /// The same of a stack that was looked up.
+    pub fn known_run_place(&self, stack: StackId) -> (PlaceId, bool) {
+        self.run_place_of[self.row_of(stack)].unwrap_or((NOTHING, false))
+    }
+
+    /// Where in [`Self::run_place_of`] a stack is.
+    fn row_of(&self, stack: StackId) -> usize {
+        let last = self.run_place_of.len() - 1;
+        stack.get().map_or(last, |row| row.min(last))
     }
 
     fn number_of(&mut self, place: CodePlace) -> PlaceId {
@@ -477,23 +486,3 @@ const TIMER_THREADS: &[&str] = &[
     "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take",
     "java.util.TimerThread.mainLoop",
 ];
-
-/// Objects of a variable from which on they are told as one: each thread has its own.
-const ARRAY: usize = 3;
-
-/// The variable that has an object, at an offset mostly.
-fn array_of(name: &str) -> &str {
-    name.split_once(" + 0x").map_or(name, |(variable, _)| variable)
-}
-
-fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
-    let mut counts: HashMap<(ObjectType, &str), usize> = HashMap::new();
-    for (name, kind) in trace.objects.name.iter().zip(&trace.objects.kind) {
-        let kind = ObjectType::from_code(*kind);
-        if name.contains(" + 0x") && parks_threads(kind) {
-            *counts.entry((kind, array_of(name))).or_default() += 1;
-        }
-    }
-    counts.retain(|_, count| *count >= ARRAY);
-    counts.into_keys().collect()
-}

@@ -1,6 +1,11 @@
 //! What objects are called in a sentence, by their type and name.
 
+use std::collections::{HashMap, HashSet};
+
 use dwell_model::ObjectType;
+use dwell_store::Trace;
+
+use crate::study::explain::terms::parks_threads;
 
 /// `PostgreSQL lock in LockRelationOid`: the name says that it is a lock.
 pub fn is_called_lock(name: &str) -> bool {
@@ -70,4 +75,25 @@ pub fn title(kind: ObjectType) -> &'static str {
         BlockIo => "block I/O",
         Unknown | Socket | Stream | User => "",
     }
+}
+
+/// Objects of a variable from which on they are told as one: each thread has its own.
+const ARRAY: usize = 3;
+
+/// The variable that has an object, at an offset mostly.
+pub fn array_of(name: &str) -> &str {
+    name.split_once(" + 0x").map_or(name, |(variable, _)| variable)
+}
+
+/// The variables that have several objects of one type, on each of which threads park.
+pub fn arrays(trace: &Trace) -> HashSet<(ObjectType, &str)> {
+    let mut counts: HashMap<(ObjectType, &str), usize> = HashMap::new();
+    for (name, kind) in trace.objects.name.iter().zip(&trace.objects.kind) {
+        let kind = ObjectType::from_code(*kind);
+        if name.contains(" + 0x") && parks_threads(kind) {
+            *counts.entry((kind, array_of(name))).or_default() += 1;
+        }
+    }
+    counts.retain(|_, count| *count >= ARRAY);
+    counts.into_keys().collect()
 }

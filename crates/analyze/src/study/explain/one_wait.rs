@@ -9,11 +9,12 @@ use crate::study::explain::cause_pieces::{CausePiece, LinkedWait};
 use crate::study::explain::chains::WAITS;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::CpuRuns;
+use crate::study::explain::key_facts::KnownKeys;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
 use crate::study::explain::terms::Cause;
 use crate::study::explain::wait_parts::WaitPart;
-use crate::study::explain::walk::WaitWalk;
+use crate::study::explain::walk::{KnownFacts, WaitWalk};
 
 /// One wait, explained.
 pub struct ExplainedWait<'f, 't> {
@@ -53,7 +54,9 @@ pub fn explain_wait<'f, 't>(
         |key: &dwell_store::EventKey| idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
     let classes = Classes::new(trace, &role_of, &mut names, is_idle);
     let cpus = CpuRuns::new(trace, &Windows::of_parts(&[Part { from, to, to_the_end: false }]));
-    let mut walk = WaitWalk::new(trace, &mut names, &classes, &cpus).with_pieces();
+    let keys = KnownKeys::new(trace, &mut names, &classes);
+    let known = KnownFacts::new(trace, &names, &keys, &classes, &cpus);
+    let mut walk = WaitWalk::new(&known).with_pieces();
     let mut span = (from, to);
     walk.walk((from, to), &mut |wait, parts| {
         if (wait.thread, wait.row) == (thread, row) {

@@ -6,9 +6,10 @@ use dwell_model::Reason;
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::windows::Windows;
 use dwell_store::{QuotaUse, Trace};
+use dwell_work::parallel;
 
 use crate::study::explain::account::Account;
-use crate::study::explain::cpu_runs::{CpuRuns, NO_CPU, rows_within};
+use crate::study::explain::cpu_runs::{CpuRuns, LastLooks, NO_CPU, rows_within};
 use crate::study::explain::machine_use::{MachineUse, machine_use};
 use crate::study::explain::terms::RoleId;
 use crate::study::intervals::{union, union_ns};
@@ -52,6 +53,71 @@ pub struct RunQueue {
     pub rivals: Vec<(String, u64)>,
 }
 
+/// Stays of threads in run queues.
+#[derive(Default)]
+struct Stays {
+    /// All of it, what is behind own threads, and waking up.
+    sums: RunQueue,
+    /// Each thread's, ns.
+    of_threads: Vec<(usize, u64)>,
+    /// When any thread was there for longer than waking up takes, or behind one of the program's threads.
+    spans: Vec<(u64, u64)>,
+    /// The long ones: end, length.
+    long: Vec<(u64, u64)>,
+    /// When any thread was ready on a CPU for longer than waking up takes.
+    of_cpu: BTreeMap<u16, Vec<(u64, u64)>>,
+    last: LastLooks,
+}
+
+impl Stays {
+    /// Adds those of a thread.
+    fn add_thread(&mut self, (trace, windows): (&Trace, &Windows), cpus: &CpuRuns, thread: usize) {
+        let mut of_thread = 0u64;
+        let is_fiber = thread < trace.fiber_threads;
+        let mut add = |Bounds { start, woken, ran }, key, cpu| {
+            let ns = if woken < ran { windows.overlap_ns(woken, ran) } else { 0 };
+            if ns == 0 {
+                return;
+            }
+            of_thread = of_thread.saturating_add(ns);
+            let pieces = windows.clip(woken, ran).filter(|_| cpu != NO_CPU);
+            let own_ns: u64 = pieces.map(|piece| cpus.ran_ns(cpu, piece, &mut self.last)).sum();
+            // A fiber that is ready waits for one of the program's threads, unless its own had no CPU.
+            let has_thread = || trace.events().key(key).reason() == Some(Reason::Preempted);
+            let own_ns = if is_fiber && !has_thread() { ns } else { own_ns };
+            self.sums.own_ns = self.sums.own_ns.saturating_add(own_ns);
+            let rest = ns - own_ns;
+            if woken > start && rest < WAKING_UP_NS {
+                self.sums.waking_ns = self.sums.waking_ns.saturating_add(rest);
+            }
+            if ns >= WAKING_UP_NS || own_ns > ns / 2 {
+                self.spans.extend(windows.clip(woken, ran));
+            }
+            if ns >= STOPPED_NS && cpu != NO_CPU {
+                self.long.push((ran, ns));
+            }
+            if ns >= WAKING_UP_NS && cpu != NO_CPU {
+                self.of_cpu.entry(cpu).or_default().extend(windows.clip(woken, ran));
+            }
+        };
+        let index = ThreadIndex::new(trace);
+        rows_within(trace, windows, thread).into_iter().for_each(|rows| index.for_each(thread, rows, &mut add));
+        self.sums.all_ns = self.sums.all_ns.saturating_add(of_thread);
+        self.of_threads.push((thread, of_thread));
+    }
+
+    /// Adds those of other threads.
+    fn add(&mut self, other: Self) {
+        self.sums.all_ns = self.sums.all_ns.saturating_add(other.sums.all_ns);
+        self.sums.own_ns = self.sums.own_ns.saturating_add(other.sums.own_ns);
+        self.sums.waking_ns = self.sums.waking_ns.saturating_add(other.sums.waking_ns);
+        self.of_threads.extend(other.of_threads);
+        self.spans.extend(other.spans);
+        self.long.extend(other.long);
+        other.of_cpu.into_iter().for_each(|(cpu, spans)| self.of_cpu.entry(cpu).or_default().extend(spans));
+    }
+}
+
 impl RunQueue {
     /// That of windows within those of a fold; adds each role's to its account.
     pub fn new(
@@ -61,45 +127,15 @@ impl RunQueue {
         role_of: &dyn Fn(usize) -> RoleId,
     ) -> Self {
         let trace = fold.trace;
-        let index = ThreadIndex::new(trace);
-        let mut sums = Self::default();
-        let mut last = cpus.last_looks();
-        let mut stays: Vec<(u64, u64)> = Vec::new();
-        let mut spans: Vec<(u64, u64)> = Vec::new();
-        let mut of_cpu: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
-        for thread in 0..trace.threads.tid.len() {
-            let mut of_thread = 0u64;
-            let is_fiber = thread < trace.fiber_threads;
-            let mut add = |Bounds { start, woken, ran }, key, cpu| {
-                let ns = if woken < ran { windows.overlap_ns(woken, ran) } else { 0 };
-                if ns == 0 {
-                    return;
-                }
-                of_thread = of_thread.saturating_add(ns);
-                let pieces = windows.clip(woken, ran).filter(|_| cpu != NO_CPU);
-                let own_ns: u64 = pieces.map(|piece| cpus.ran_ns(cpu, piece, &mut last)).sum();
-                // A fiber that is ready waits for one of the program's threads, unless its own had no CPU.
-                let has_thread = trace.events().key(key).reason() == Some(Reason::Preempted);
-                let own_ns = if is_fiber && !has_thread { ns } else { own_ns };
-                sums.own_ns = sums.own_ns.saturating_add(own_ns);
-                let rest = ns - own_ns;
-                if woken > start && rest < WAKING_UP_NS {
-                    sums.waking_ns = sums.waking_ns.saturating_add(rest);
-                }
-                if ns >= WAKING_UP_NS || own_ns > ns / 2 {
-                    spans.extend(windows.clip(woken, ran));
-                }
-                if ns >= STOPPED_NS && cpu != NO_CPU {
-                    stays.push((ran, ns));
-                }
-                if ns >= WAKING_UP_NS && cpu != NO_CPU {
-                    of_cpu.entry(cpu).or_default().extend(windows.clip(woken, ran));
-                }
-            };
-            rows_within(trace, windows, thread).into_iter().for_each(|rows| index.for_each(thread, rows, &mut add));
-            sums.all_ns = sums.all_ns.saturating_add(of_thread);
+        let new = || Stays { last: cpus.last_looks(), ..Stays::default() };
+        let add = |stays: &mut Stays, thread: usize| stays.add_thread((trace, windows), cpus, thread);
+        let parts = parallel::fold(trace.threads.tid.len(), new, add);
+        let mut all = new();
+        parts.into_iter().for_each(|part| all.add(part));
+        let Stays { mut sums, of_threads, spans, long, of_cpu, mut last } = all;
+        for (thread, ns) in of_threads {
             let account = accounts.entry(role_of(thread)).or_default();
-            account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);
+            account.run_queue_ns = account.run_queue_ns.saturating_add(ns);
         }
         sums.wall_ns = union_ns(spans);
         // The time in which any was ready on a CPU that none of the program's threads had.
@@ -107,7 +143,7 @@ impl RunQueue {
             union(spans).into_iter().map(|span| span.1 - span.0 - cpus.ran_ns(cpu, span, &mut last)).sum()
         };
         let any_ready_ns = of_cpu.into_iter().map(without_own).sum();
-        sums.split((trace, windows), &stays, any_ready_ns);
+        sums.split((trace, windows), &long, any_ready_ns);
         if let Some(machine) = machine_use(fold, windows) {
             sums.correct(machine);
         }

@@ -213,6 +213,12 @@ pub fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")
 }
 
+/// Whether only answers can come over it, as far as its name tells: of a set with other connections, within the machine, those who answer are
+/// known, and whatever else comes is no answer.
+pub fn asks_alone(name: &str) -> bool {
+    is_client_socket(name) && !(listens(name) && is_within_machine(name))
+}
+
 /// How answers are called for which a goroutine waits that sent a request.
 const RESPONSE: &str = "Response in ";
 

@@ -4,6 +4,8 @@ mod open_requests;
 mod servers;
 mod waiting_connections;
 
+use std::collections::BTreeMap;
+
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::query::Query;
@@ -13,7 +15,7 @@ use dwell_trace_dsl::{CELL, build, trace};
 use proptest::prelude::*;
 
 use super::one_wait::each_wait_is_its_pieces;
-use super::{CauseKind, Explanation, MeanwhileKind, explain, explain_within};
+use super::{Cause, CauseKind, Explanation, MeanwhileKind, RootCause, explain, explain_in_parts, explain_within};
 
 /// Cause, role of the waiters' first, explained time in cells; the largest first.
 fn causes(explanation: &Explanation<'_, '_>) -> Vec<(CauseKind, String, u64)> {
@@ -329,8 +331,16 @@ fn are_the_whole(explanation: &Explanation<'_, '_>) -> Result<(), TestCaseError>
     Ok(())
 }
 
+/// How long others waited because of each cause, and the path, thread-ns; none where threads wait for one another in a circle, which ends
+/// where one began to ask.
+fn sums(explanation: &Explanation<'_, '_>) -> Option<BTreeMap<Cause, (u64, u64)>> {
+    let has_circle = |root: &RootCause| matches!(root.cause.kind, CauseKind::Circle | CauseKind::Unborn);
+    let sums_of = |root: &RootCause| (root.cause, (root.wait_ns, root.path_ns));
+    (!explanation.causes.iter().any(has_circle)).then(|| explanation.causes.iter().map(sums_of).collect())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Whoever woke whom, and whoever held what: the causes are the waits, and the accounts the lives.
     #[test]
@@ -359,12 +369,17 @@ proptest! {
         let range = range.map(|(from, cells)| (from * CELL, ((from + cells) * CELL).min(elapsed))).filter(|(from, to)| from < to);
         let query = Query { range, ..Query::default() };
         let fold = Fold::new(&trace, &query).unwrap();
-        are_the_whole(&explain(&fold))?;
+        let whole = explain(&fold);
+        are_the_whole(&whole)?;
         each_wait_is_its_pieces(&fold, 64)?;
         each_wait_is_its_pieces(&fold, 2)?;
         // Slices of the time, too.
         let (from, to) = fold.sums.windows.bounds();
         let third = (to - from) / 3;
+        // Parts that are walked apart add up to the same.
+        if let Some((parts, whole)) = sums(&explain_in_parts(&fold, &fold.sums.windows, 3)).zip(sums(&whole)) {
+            prop_assert_eq!(parts, whole);
+        }
         let slices: Vec<Part> = [(from, from + third), (from + 2 * third, to)]
             .into_iter()
             .filter(|(from, to)| from < to)

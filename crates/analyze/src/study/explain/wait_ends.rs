@@ -1,7 +1,7 @@
 //! Which row ends a wait: a time-out or a signal can break it off, and it goes on.
 
-use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dwell_model::{Outcome, StackId};
 use dwell_query::engine::alike_objects::without_count;
@@ -26,8 +26,8 @@ pub struct WaitEnds<'t> {
     places: HashMap<StackId, PlaceId>,
     /// Where these waits are cut into intervals.
     interval_polls: HashSet<WaitPlace>,
-    /// The last row that goes on, and the one that ends it: the walk comes from behind, and each part of a long wait leads to the next.
-    known: Cell<Option<(usize, usize)>>,
+    /// Rows that go on, each with the one that ends it: the walk comes from behind, and each part of a long wait leads to the next.
+    known: KnownEnds,
 }
 
 impl<'t> WaitEnds<'t> {
@@ -39,7 +39,7 @@ impl<'t> WaitEnds<'t> {
             keys.iter().filter(asks).map(|key| (key.stack(), place_of(key))).collect();
         let place_of = |key: &EventKey| places.get(&key.stack()).copied().filter(|_| asks(&key));
         let interval_polls = interval_polls(trace, &place_of);
-        Self { trace, places, interval_polls, known: Cell::new(None) }
+        Self { trace, places, interval_polls, known: KnownEnds::new() }
     }
 
     /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object at the same place
@@ -120,7 +120,7 @@ impl<'t> WaitEnds<'t> {
     /// soon after the one before.
     fn last_part(&self, thread: usize, row: usize) -> Option<usize> {
         let end = self.find_last_part(thread, row)?;
-        self.known.set(Some((row, end)));
+        self.known.set(row, end);
         Some(end)
     }
 
@@ -129,8 +129,12 @@ impl<'t> WaitEnds<'t> {
         let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
         let is_answer = is_client_socket(waited_for(self.trace, &key)) && !self.is_interval_poll(&key);
         let goes_on_ns = if is_answer { CUT_NS } else { GOES_ON_NS };
-        let mut last = row;
-        for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
+        let (mut last, mut looked_at) = (row, 0);
+        for next in row + 1..rows.of(thread).end {
+            looked_at += 1;
+            if looked_at > LOOKED_AT {
+                return None;
+            }
             let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < goes_on_ns;
             if !soon {
                 return None;
@@ -149,11 +153,36 @@ impl<'t> WaitEnds<'t> {
             if matches!(Outcome::from_code(key_of_next.outcome()), Outcome::Woken | Outcome::Unfinished) {
                 return Some(next);
             }
-            if let Some((_, end)) = self.known.get().filter(|(known, _)| *known == next) {
+            if let Some(end) = self.known.of(next) {
                 return Some(end);
             }
+            looked_at = 0; // it goes on from there
         }
         None
+    }
+}
+
+/// Rows and the ends of their waits, the last ones that were asked for: those of several walks at once.
+struct KnownEnds(Vec<AtomicU64>);
+
+impl KnownEnds {
+    /// How many rows are known at most; rows whose numbers are equal but for multiples of it push one another out.
+    const ROWS: usize = 4096;
+
+    fn new() -> Self {
+        Self((0..Self::ROWS).map(|_| AtomicU64::new(u64::MAX)).collect())
+    }
+
+    fn set(&self, row: usize, end: usize) {
+        // Rows behind the 32nd bit are not kept.
+        if let (Ok(key), Ok(end)) = (u32::try_from(row), u32::try_from(end)) {
+            self.0[row % Self::ROWS].store(u64::from(key) << 32 | u64::from(end), Ordering::Relaxed);
+        }
+    }
+
+    fn of(&self, row: usize) -> Option<usize> {
+        let known = self.0[row % Self::ROWS].load(Ordering::Relaxed);
+        (known >> 32 == row as u64 && known != u64::MAX).then_some((known & u64::from(u32::MAX)) as usize)
     }
 }
 

@@ -36,6 +36,14 @@ impl WaitSums {
         ns
     }
 
+    /// Adds those of others.
+    pub fn add_all(&mut self, others: &Self) {
+        self.of_thread.iter_mut().zip(&others.of_thread).for_each(|(sum, of)| sum.add(of));
+        for (sums, of) in self.of_key.iter_mut().zip(&others.of_key) {
+            *sums = [sums[0].saturating_add(of[0]), sums[1].saturating_add(of[1])];
+        }
+    }
+
     /// Which part of the waits on each object is of threads that had something to do.
     /// The program's end waited for those `on_path` for so many ns.
     pub fn busy_shares(&self, trace: &Trace, on_path: &[(ObjectId, u64)]) -> HashMap<ObjectId, f64> {

@@ -51,22 +51,56 @@ struct Window {
     hops: Hops,
 }
 
-/// The walk over a trace.
-pub struct WaitWalk<'a, 'f, 't> {
+/// What is known of a trace before walks over it begin; several go on at once.
+pub struct KnownFacts<'a, 'f, 't> {
     trace: &'t Trace,
     index: ThreadIndex<'t>,
+    names: &'a Names<'f, 't>,
+    classes: &'a Classes<'a, 't>,
+    cpus: &'a CpuRuns,
+    keys: &'a KnownKeys,
+    gil_turns: GilTurns,
+    poll_loops: PollLoops,
+    collections: Collections,
+}
+
+impl<'a, 'f, 't> KnownFacts<'a, 'f, 't> {
+    /// That of a trace; `keys` have made the names.
+    pub fn new(
+        trace: &'t Trace,
+        names: &'a Names<'f, 't>,
+        keys: &'a KnownKeys,
+        classes: &'a Classes<'a, 't>,
+        cpus: &'a CpuRuns,
+    ) -> Self {
+        Self {
+            trace,
+            index: ThreadIndex::new(trace),
+            names,
+            classes,
+            cpus,
+            keys,
+            gil_turns: GilTurns::new(trace),
+            poll_loops: PollLoops::new(trace),
+            collections: Collections::default(),
+        }
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+}
+
+/// A walk over a trace.
+pub struct WaitWalk<'a, 'f, 't> {
+    known: &'a KnownFacts<'a, 'f, 't>,
+    trace: &'t Trace,
     rows: RecentRows<'t>,
     /// Where samples of each thread were looked for last.
     reached: Vec<Reached>,
-    names: &'a mut Names<'f, 't>,
-    classes: &'a Classes<'a, 't>,
-    cpus: &'a CpuRuns,
-    gil_turns: GilTurns,
-    poll_loops: PollLoops,
     process_ends: ProcessEnds<'t>,
-    collections: Collections,
     last_looks: LastLooks,
-    keys: KnownKeys<'t>,
     chains: Chains,
     found: FoundCauses,
     asked: Vec<Asked>,
@@ -78,27 +112,16 @@ pub struct WaitWalk<'a, 'f, 't> {
 
 impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     /// A walk that has asked nothing yet.
-    pub fn new(
-        trace: &'t Trace,
-        names: &'a mut Names<'f, 't>,
-        classes: &'a Classes<'a, 't>,
-        cpus: &'a CpuRuns,
-    ) -> Self {
+    pub fn new(known: &'a KnownFacts<'a, 'f, 't>) -> Self {
+        let trace = known.trace;
         let asked = (0..trace.threads.tid.len()).map(|_| Asked::default()).collect();
         Self {
+            known,
             trace,
-            index: ThreadIndex::new(trace),
             rows: RecentRows::new(trace),
             reached: vec![Reached::default(); trace.threads.tid.len()],
-            names,
-            classes,
-            cpus,
-            gil_turns: GilTurns::new(trace),
-            poll_loops: PollLoops::new(trace),
             process_ends: ProcessEnds::new(trace),
-            collections: Collections::default(),
-            last_looks: cpus.last_looks(),
-            keys: KnownKeys::new(trace),
+            last_looks: known.cpus.last_looks(),
             chains: Chains::new(),
             found: FoundCauses::default(),
             asked,
@@ -188,7 +211,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             self.empty();
         }
         if bounds.woken > bounds.start {
-            let class = self.classes.of(thread, row, key);
+            let class = self.known.classes.of(thread, row, key);
             choose(&Wait { thread, row, key, span: (bounds.start, bounds.woken), class }, parts);
             if !parts.is_empty() {
                 let link = self.facts(key).link;
@@ -202,8 +225,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         self.asked[thread].leave(row, &mut self.open);
     }
 
-    fn facts(&mut self, key: u32) -> KeyFacts {
-        self.keys.of(key, self.names, self.classes)
+    fn facts(&self, key: u32) -> KeyFacts {
+        self.known.keys.of(key)
     }
 
     /// What a thread did in the cell of a row before its wait, from `from` on.
@@ -213,9 +236,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             self.running(thread, from.max(self.trace.threads.start_ns[thread]), left, askers);
             return;
         }
-        let Row { bounds: before, cpu, .. } = self.rows.row(thread, row - 1);
-        self.running(thread, before.ran.max(from), left, askers);
-        self.run_queue(thread, cpu, (before.woken.max(from), before.ran), askers);
+        let before = self.rows.row(thread, row - 1);
+        self.running(thread, before.bounds.ran.max(from), left, askers);
+        self.run_queue(thread, before, (before.bounds.woken.max(from), before.bounds.ran), askers);
     }
 
     /// Asks what a thread did from `from` to `to`.
@@ -250,9 +273,10 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             return from;
         }
         let mut row = behind - 1;
-        let Row { bounds, cpu, .. } = self.rows.row(thread, row);
+        let last = self.rows.row(thread, row);
+        let bounds = last.bounds;
         self.running(thread, bounds.ran.max(from), to, askers);
-        self.run_queue(thread, cpu, (bounds.woken.max(from), bounds.ran.min(to)), askers);
+        self.run_queue(thread, last, (bounds.woken.max(from), bounds.ran.min(to)), askers);
         if bounds.woken >= to {
             // The window ends within the wait of this row.
             if hops.is_circle(thread) {
@@ -299,25 +323,26 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let (facts, ns) = (self.facts(key), bounds.woken.saturating_sub(bounds.start));
         let askers = match facts.object_type {
-            ObjectType::Sleep | ObjectType::Timer if self.poll_loops.ender(row).is_none() => askers,
+            ObjectType::Sleep | ObjectType::Timer if self.known.poll_loops.ender(row).is_none() => askers,
             _ => {
-                let idle = self.classes.idleness(thread, row, key);
+                let idle = self.known.classes.idleness(thread, row, key);
                 let mut below = Askers::default();
                 for (node, waits) in askers.iter() {
                     let link = self.chains.node(node).link;
                     // Of a pool whose threads take work by turns, one waits for it and has their lock.
                     let is_mate = |link: Link| link.role == facts.link.role && parks_threads(facts.object_type);
                     // Whoever holds a lock has it whatever he waits for, and whatever that one waits for whom he waits for.
-                    let is_held = self.chains.any_above(node, |link| self.names.is_held(link.label, link.place));
+                    let is_held = self.chains.any_above(node, |link| self.known.names.is_held(link.label, link.place));
                     // One of several that take connections by turns has the lock while it waits for the next.
-                    let accepts =
-                        |link: Link| self.names.is_held(link.label, link.place) && self.names.accepts(facts.link.label);
+                    let accepts = |link: Link| {
+                        self.known.names.is_held(link.label, link.place) && self.known.names.accepts(facts.link.label)
+                    };
                     let holds = is_held && !link.is_some_and(|link| is_mate(link) || accepts(link));
                     let is_asked =
-                        || self.chains.any_above(node, |link| self.names.is_question(link.label, link.place));
+                        || self.chains.any_above(node, |link| self.known.names.is_question(link.label, link.place));
                     let idle = match link {
                         _ if holds || is_asked() => Idleness::Busy,
-                        Some(link) => self.classes.idleness_for(link.role, (key, ns), idle),
+                        Some(link) => self.known.classes.idleness_for(link.role, (key, ns), idle),
                         None => idle,
                     };
                     below.add(self.chains.below(node, facts.link, idle), waits);
@@ -338,45 +363,45 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
     }
 
     fn explain(&mut self, Window { thread, row, from, to, askers, hops }: Window) {
-        let key = self.rows.row(thread, row).key;
+        let Row { bounds, key, .. } = self.rows.row(thread, row);
         let facts = self.facts(key);
         let (kind, outcome) = (facts.object_type, facts.outcome);
-        if let Some(ender) = self.poll_loops.ender(row) {
+        if let Some(ender) = self.known.poll_loops.ender(row) {
             self.goes_on((thread, row), (from, to), facts);
             return self.window(ender, (from, to), askers, hops);
         }
         if matches!(kind, ObjectType::Sleep | ObjectType::Timer) {
             // A thread of the runtime that looks after the others did not keep them.
-            let is_own = self.classes.of(thread, row, key) == WaitClass::Own;
+            let is_own = self.known.classes.of(thread, row, key) == WaitClass::Own;
             let kind = if is_own { CauseKind::Slept } else { CauseKind::Timer };
             return self.book(&askers, (kind, thread), row, (from, to));
         }
-        if kind == ObjectType::Signal && self.classes.of(thread, row, key) == WaitClass::Demand {
+        if kind == ObjectType::Signal && self.known.classes.of(thread, row, key) == WaitClass::Demand {
             return self.book(&askers, (CauseKind::Stopped, thread), row, (from, to));
         }
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
         let of_process = |ender| if kind == ObjectType::ChildProcess { self.process_ends.ender(ender) } else { ender };
-        let (mut waker, mut holder) = (ender.map(of_process), facts.holder);
+        let (mut waker, mut holder) = (ender.map(of_process), facts.holder());
         if kind == ObjectType::Gil && outcome == Outcome::TimedOut {
             // It asks for the GIL each 5 ms, which is no time-out of the program (nor is the JVM's); who ends a later wait had it later.
-            holder = holder.or_else(|| self.gil_turns.holder(self.trace.events().key(key).object(), thread, to));
+            holder = holder.or_else(|| self.known.gil_turns.holder(self.trace.events().key(key).object(), thread, to));
             waker = waker.filter(|_| holder.is_none());
         }
-        let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
+        let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, bounds.woken));
         let asks_holder = matches!(kind, ObjectType::Gil | ObjectType::JvmMonitor) && holder.is_some();
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
             let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
-            let sleeps = self.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
+            let sleeps = self.known.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
             let kind = if sleeps {
                 CauseKind::Slept
-            } else if self.classes.kept_loops().has_row(row) {
+            } else if self.known.classes.kept_loops().has_row(row) {
                 CauseKind::OpenRequests
-            } else if self.classes.wait_ends().is_unfinished(thread, row) {
+            } else if self.known.classes.wait_ends().is_unfinished(thread, row) {
                 CauseKind::Unfinished
-            } else if self.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
+            } else if self.known.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
                 CauseKind::Outside // the answer was there before it looked again
-            } else if let Some(answer) = self.classes.wait_ends().key_of_answer(thread, row) {
+            } else if let Some(answer) = self.known.classes.wait_ends().key_of_answer(thread, row) {
                 ended_from_outside(self.trace, answer, kind)
             } else {
                 CauseKind::TimedOut
@@ -389,9 +414,9 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
         }
         if waker.is_none() && holder.is_none() {
-            let end = self.classes.wait_ends().key_of_end(thread, row).unwrap_or(key);
+            let end = self.known.classes.wait_ends().key_of_end(thread, row).unwrap_or(key);
             return match ended_from_outside(self.trace, end, kind) {
-                _ if self.classes.kept_loops().has_row(row) => {
+                _ if self.known.classes.kept_loops().has_row(row) => {
                     self.book(&askers, (CauseKind::OpenRequests, thread), row, (from, to));
                 }
                 CauseKind::Collected => self.book_here(&askers, (CauseKind::Collected, thread), (from, to)),
@@ -431,15 +456,15 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let facts = self.facts(key);
         // A signal that nobody sent breaks a wait off that goes on.
         let goes_on =
-            facts.outcome == Outcome::TimedOut || facts.outcome == Outcome::Interrupted && facts.waker.is_none();
-        if !goes_on || self.classes.of(thread, row, key) == WaitClass::GivenUp {
-            return facts.waker;
+            facts.outcome == Outcome::TimedOut || facts.outcome == Outcome::Interrupted && facts.waker().is_none();
+        if !goes_on || self.known.classes.of(thread, row, key) == WaitClass::GivenUp {
+            return facts.waker();
         }
-        match self.classes.wait_ends().ended_by(thread, row) {
-            same if same == row => facts.waker,
+        match self.known.classes.wait_ends().ended_by(thread, row) {
+            same if same == row => facts.waker(),
             later => {
                 let key = self.trace.events().off_cpu.key(later);
-                self.facts(key).waker
+                self.facts(key).waker()
             }
         }
     }
@@ -449,7 +474,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let first = self.rows.of(other).start;
         let Some(row) = self.rows.behind(other, time).checked_sub(1).filter(|row| *row >= first) else { return false };
         let Row { bounds, key, .. } = self.rows.row(other, row);
-        bounds.woken > time && self.facts(key).waker == Some(thread)
+        bounds.woken > time && self.facts(key).waker() == Some(thread)
     }
 
     /// Since when the waker had what the wait of `row` was for: from its own wait for the same object on; else from its last

@@ -7,7 +7,7 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::EventKey;
 
 use super::Classes;
-use crate::study::explain::bare_stacks::is_without_callers;
+use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::go_requests::is_select_of_package;
 use crate::study::explain::terms::{WaitClass, is_connection_pool, is_full_pipe, is_needed, parks_threads};
 use crate::study::explain::wait_ends::waited_for;
@@ -41,6 +41,10 @@ impl Classes<'_, '_> {
             ObjectType::Stream if is_full_pipe(name) => Demand,
             ObjectType::Semaphore if is_connection_pool(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
+            // A virtual machine ends so.
+            _ if is_unfinished && name.contains("JVM safepoint") && self.trace.manifest.exit_status.is_some() => {
+                Structure
+            }
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
             // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines; a pool's task has a
@@ -55,7 +59,7 @@ impl Classes<'_, '_> {
             ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
             kind if is_needed(kind) => Demand,
             // Whoever lacks all callers may wait for anything.
-            kind if parks_threads(kind) && is_without_callers(self.trace, key.stack()) => Idle,
+            kind if parks_threads(kind) && is_bare(self.trace, key.stack()) => Idle,
             _ => return None,
         })
     }

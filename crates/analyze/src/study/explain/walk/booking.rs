@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use super::WaitWalk;
 use crate::study::explain::askers::Askers;
 use crate::study::explain::chains::WAITS;
+use crate::study::explain::recent_rows::Row;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId};
 use crate::study::thread_index::ThreadPiece;
 
@@ -17,11 +18,11 @@ impl WaitWalk<'_, '_, '_> {
         }
         let run = ThreadPiece::running(from, to);
         let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
-        self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
+        self.known.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
             pieces.push((piece.from, piece.to, piece.stack));
         });
         for (from, to, stack) in pieces {
-            let (role, (place, collects)) = (self.names.role_of(thread), self.names.run_place_of(stack));
+            let (role, (place, collects)) = (self.known.names.role_of(thread), self.known.names.known_run_place(stack));
             // A collection is one thing, whatever it does at the time.
             let (kind, place) = if collects { (CauseKind::Collected, NOTHING) } else { (CauseKind::Ran, place) };
             let cause = Cause { kind, role, label: NOTHING, place, behind: NOTHING, no_work: false };
@@ -29,26 +30,28 @@ impl WaitWalk<'_, '_, '_> {
         }
     }
 
-    /// Its stay in a run queue.
-    pub(super) fn run_queue(&mut self, thread: usize, cpu: u16, (from, to): (u64, u64), askers: &Askers) {
+    /// A part of its stay in a run queue behind the wait of a row.
+    pub(super) fn run_queue(&mut self, thread: usize, row: Row, (from, to): (u64, u64), askers: &Askers) {
         if from >= to {
             return;
         }
         // A fiber is on no CPU of its own: what its runtime ran instead, its collector did.
         let is_fiber = thread < self.trace.fiber_threads;
-        if is_fiber && self.collections.of(self.trace, &self.index, self.names).are_most_of((from, to)) {
+        if is_fiber
+            && self.known.collections.of(self.trace, &self.known.index, self.known.names).are_most_of((from, to))
+        {
             return self.book_here(askers, (CauseKind::Collected, thread), (from, to));
         }
-        let ran = self.cpus.most(cpu, (from, to), &mut self.last_looks);
-        let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
-        let role = self.names.role_of(thread);
+        let ran = self.known.cpus.most(row.cpu, (row.bounds.woken, row.bounds.ran), from, &mut self.last_looks);
+        let behind: RoleId = ran.map_or(NOTHING, |thread| self.known.names.role_of(thread));
+        let role = self.known.names.role_of(thread);
         let cause = Cause { kind: CauseKind::RunQueue, role, label: NOTHING, place: NOTHING, behind, no_work: false };
         self.count(askers, (thread, cause), StackId::NONE, (from, to));
     }
 
     /// What it did without a wait of its own.
     pub(super) fn book_here(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), span: (u64, u64)) {
-        let role = self.names.role_of(thread);
+        let role = self.known.names.role_of(thread);
         let cause = Cause { kind, role, label: NOTHING, place: NOTHING, behind: NOTHING, no_work: false };
         self.count(askers, (thread, cause), StackId::NONE, span);
     }
