@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BANDS = 40
 STEPS = 200
 REPORTS = ["summary", "waits", "hotspots", "bottom-up", "top-down", "threads", "transitions", "findings"]
-REPORTS += ["critical-path"]
+REPORTS += ["critical-path", "explain"]
 # What the UI asks besides, of objects and functions that the synthetic result has.
 VIEWS = [
     ("report/blame", {"subject": "worker_3"}),

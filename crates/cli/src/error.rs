@@ -199,7 +199,9 @@ fn io_hint(path: &Path, source: &std::io::Error) -> String {
 fn another_folder(path: &Path) -> String {
     if dwell_store::ResultFolder::is_empty(path) {
         let path = quoted(path);
-        return format!("rmdir {path}/* {path} deletes it, it is empty; or name another folder with --result-dir");
+        return format!(
+            "find {path} -type d -empty -delete deletes it, it is empty; or name another folder with --result-dir"
+        );
     }
     "name another folder with --result-dir".into()
 }

@@ -105,7 +105,7 @@ fn resolve(
     trace.fibers = naming::fibers(fibers, &named);
     (trace.processes, trace.threads) = replay.thread_table.tables(&meta.itt.texts, end_ns);
     trace.event_counts = event_counts::resolve(&meta.event_counts, replay, &trace.manifest.counted_events);
-    let connections = open_requests::resolve(&meta.open_requests, replay, &trace.processes);
+    let connections = open_requests::resolve(&meta.open_requests, replay, (&trace.processes, end_ns));
     (trace.open_requests, trace.sampled_sends) = (connections.open_requests, connections.sampled_sends);
     trace.send_queues = connections.send_queues;
     trace.accept_queues = accept_queues::resolve(&meta.accept_queues, replay);

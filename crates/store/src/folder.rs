@@ -104,16 +104,15 @@ impl ResultFolder {
         Ok(Self { held })
     }
 
-    /// Whether the folder `path` holds the empty folders that a result begins with, and nothing else.
+    /// Whether the folder `path` holds nothing but the empty folders that a result begins with, or some of them.
     pub fn is_empty(path: &Path) -> bool {
         let is_empty = |folder: Folder| folder.names().is_ok_and(|names| names.is_empty());
         let Ok(held) = Folder::open(path) else { return false };
         let Ok(names) = held.names() else { return false };
-        !names.is_empty()
-            && names.iter().all(|name| {
-                let begun = [SPOOL, MODULES].into_iter().find(|begun| name.to_str() == Some(begun));
-                begun.is_some_and(|name| held.folder(name).is_ok_and(is_empty))
-            })
+        names.iter().all(|name| {
+            let begun = [SPOOL, MODULES].into_iter().find(|begun| name.to_str() == Some(begun));
+            begun.is_some_and(|name| held.folder(name).is_ok_and(is_empty))
+        })
     }
 
     /// The newest result in `parent`: the highest number of `rNNNxx`.
@@ -265,6 +264,19 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn what_a_collection_leaves_that_is_killed_as_it_starts_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r");
+        assert!(!ResultFolder::is_empty(&path), "it is not there");
+        fs::create_dir(&path).unwrap();
+        assert!(ResultFolder::is_empty(&path));
+        fs::create_dir(path.join(SPOOL)).unwrap();
+        assert!(ResultFolder::is_empty(&path));
+        fs::write(path.join(SPOOL).join("0"), "x").unwrap();
+        assert!(!ResultFolder::is_empty(&path));
+    }
 
     #[test]
     fn of_a_long_log_the_end_is_read_and_of_a_long_line_the_begin() {

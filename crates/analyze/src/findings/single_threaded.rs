@@ -50,7 +50,9 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
     let parallel: u64 = fold.sums.levels.histogram_concurrency.iter().skip(2).sum();
     let target = u64::from(target_concurrency(fold.trace, fold.query));
-    if target < 2 || evidence.share(parallel) < PARALLEL_SHARE {
+    // Whoever was there before the recording, and may be there behind it, has no phases that anybody waits for.
+    let is_attached = !fold.trace.manifest.target_pids.is_empty() && fold.trace.manifest.exit_status.is_none();
+    if target < 2 || evidence.share(parallel) < PARALLEL_SHARE || is_attached {
         return Vec::new();
     }
     let Some((from, to)) = longest_phase(evidence) else { return Vec::new() };

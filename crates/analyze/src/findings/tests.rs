@@ -117,6 +117,9 @@ fn one_thread_works_before_all() {
     assert!(finding.evidence.to_string().contains("only thread a ran, mostly in f2"), "{}", finding.evidence);
     let (from, to) = finding.during.unwrap();
     assert!(from < 2 * CELL && (39 * CELL..43 * CELL).contains(&to), "{from} {to}");
+    let mut attached = long.clone();
+    (attached.manifest.target_pids, attached.manifest.exit_status) = (vec![1], None);
+    assert!(!ids(&attached).contains(&"single-threaded-phase"), "a server's quiet minute");
     // One after another is no phase of one thread.
     let turns = repeated(&[("a", "##mm##########"), ("b", "mm##mm########")], 10);
     assert!(!ids(&turns).contains(&"single-threaded-phase"));

@@ -77,10 +77,10 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
     let language = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
     match (language, inside) {
+        (Some(_), _) if let Some(module) = native_module(fold, root) => say!(ADVICE_RAN_IN_NATIVE, module = module),
         (Some(language), Some((function, _))) => {
             say!(ADVICE_RAN_IN_PACKAGE, function = function.as_str(), language = language)
         }
-        (Some(_), None) if let Some(module) = native_module(fold, root) => say!(ADVICE_RAN_IN_NATIVE, module = module),
         (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
         (None, _) => say!(ADVICE_RAN),
     }

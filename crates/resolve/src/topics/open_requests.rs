@@ -24,7 +24,11 @@ pub struct ConnectionTables {
 }
 
 /// The rows, ordered by time. Those of unknown processes are left out. Connections end with their process, whenever somebody looks next.
-pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay, processes: &Processes) -> ConnectionTables {
+pub fn resolve(
+    records: &[OpenRequestsRecord],
+    replay: &Replay,
+    (processes, end_ns): (&Processes, u64),
+) -> ConnectionTables {
     let (mut looks, mut sends, mut queues) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         let time_ns = replay.relative(record.h.time_ns);
@@ -46,7 +50,7 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay, processes: &Proc
         let (requests, answers) = (record.requests, record.answers);
         looks.push(OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers });
     }
-    add_ends(processes, &mut looks, &mut queues);
+    add_ends((processes, end_ns), &mut looks, &mut queues);
     looks.sort_by_key(|row| row.time_ns);
     sends.sort_by_key(|row| row.time_ns);
     queues.sort_by_key(|row| row.time_ns);
@@ -71,12 +75,13 @@ pub fn resolve(records: &[OpenRequestsRecord], replay: &Replay, processes: &Proc
     tables
 }
 
-/// At a process's end no connection has anything any more.
-fn add_ends(processes: &Processes, looks: &mut Vec<OpenRequestRow>, queues: &mut Vec<SendQueueRow>) {
+/// At the end of a process that ended before the recording did no connection has anything any more.
+fn add_ends((processes, end_ns): (&Processes, u64), looks: &mut Vec<OpenRequestRow>, queues: &mut Vec<SendQueueRow>) {
     let of = |row: &OpenRequestRow| (row.process, row.is_incoming, row.endpoint.clone());
     let seen: BTreeSet<(ProcessId, bool, String)> = looks.iter().map(of).collect();
     for (process, is_incoming, endpoint) in seen {
-        let Some(time_ns) = process.get().and_then(|row| processes.end_ns.get(row)).copied() else { continue };
+        let ended = process.get().and_then(|row| processes.end_ns.get(row)).copied();
+        let Some(time_ns) = ended.filter(|time_ns| *time_ns < end_ns) else { continue };
         queues.push(SendQueueRow { time_ns, process, is_incoming, endpoint: endpoint.clone(), unread: 0, held: 0 });
         let (connections, open, requests, answers) = (0, 0, 0, 0);
         looks.push(OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers });
@@ -101,7 +106,9 @@ mod tests {
             answers: 2,
         };
         let (mut looks, mut queues) = (vec![look.clone(), OpenRequestRow { time_ns: 60, ..look }], Vec::new());
-        add_ends(&processes, &mut looks, &mut queues);
+        add_ends((&processes, 70), &mut looks, &mut queues);
+        assert_eq!((looks.len(), queues.len()), (2, 0), "it goes on");
+        add_ends((&processes, 71), &mut looks, &mut queues);
         assert_eq!((looks.len(), queues.len()), (3, 1));
         assert_eq!((looks[2].time_ns, looks[2].connections, looks[2].open, looks[2].requests), (70, 0, 0, 0));
         assert_eq!((queues[0].time_ns, queues[0].unread, queues[0].held), (70, 0, 0));
