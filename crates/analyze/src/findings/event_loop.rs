@@ -18,7 +18,7 @@ use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::sentences::say;
 use crate::study::event_loop_turns::{MANY, Stretch, TurnReader, Turns, runs_loop};
-use crate::study::explain::mostly_ran;
+use crate::study::explain::{is_safepoint, mostly_ran};
 
 /// Turns of an event loop that take long.
 pub const EVENT_LOOP_BLOCKED: FindingDef = FindingDef {
@@ -95,8 +95,8 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &TurnReader<'_, '_>) -> BTreeSet<u
     threads.filter(|thread| !shared.contains(thread) && asked.contains(thread)).collect()
 }
 
-/// The threads that wait for anything but what they have threads of a pool do for them: those alone who are asked by others, or have
-/// timers, are late for somebody.
+/// The threads of loops that others ask, or that have timers: they alone are late for somebody. The others wait only for what threads of a pool
+/// do for them.
 fn asked_by_others(fold: &Fold<'_>, polled: &BTreeMap<ObjectId, BTreeSet<usize>>) -> BTreeSet<usize> {
     let waits = || fold.sums.sites.iter().filter(|site| site.is_wait());
     let woken_by = |site: &Site| Some((site.key.thread.get()?, site.key.waker.get()?));
@@ -123,7 +123,7 @@ const WAKES: [&str; 2] = ["Unix pair", "eventfd"];
 fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     let objects = &fold.trace.objects;
     let Some(row) = object.get().filter(|row| *row < objects.name.len()) else { return false };
-    if objects.name[row].starts_with(SAFEPOINT) {
+    if is_safepoint(&objects.name[row]) {
         return false; // of the JVM's own
     }
     let in_name = objects.name[row].split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
@@ -136,9 +136,6 @@ fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     let sockets: Vec<&str> = members.split(", ").filter(is_socket).collect();
     sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")
 }
-
-/// How what threads of a JVM wait for is called while it stops them.
-const SAFEPOINT: &str = "JVM safepoint";
 
 /// How functions are called in which a worker thread of Node begins (src/node_worker.cc).
 const NODE_WORKER: &str = "node::worker::Worker::";

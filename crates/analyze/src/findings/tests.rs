@@ -133,7 +133,7 @@ fn waits_of_microseconds() {
     assert_eq!(the("fine-grained-waits", &trace).subject, "m");
 }
 
-/// A loop that is soon asked again from outside has work; one that threads of the program ask might be asked for more at once.
+/// A loop that others soon ask again has work. Threads of the program could ask it for more at once.
 #[test]
 fn short_waits_of_a_loop_for_others_are_no_hand_overs() {
     let mut trace = repeated(&[("a", "##ee"), ("b", "####")], 800);

@@ -55,15 +55,15 @@ const HAND_OVER: &[ObjectType] = &[
 pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let cost = |waits: &Waits| waits.weights.wait_ns().saturating_add(total(&waits.weights.runnable));
     let mut cpu_ns: BTreeMap<usize, u64> = BTreeMap::new();
+    // How many waits threads that were recorded ended.
+    let mut by_threads: BTreeMap<ObjectId, u64> = BTreeMap::new();
     for (_, site, weights) in evidence.fold.selected() {
         if let Some(thread) = site.key.thread.get() {
             *cpu_ns.entry(thread).or_default() += weights.cpu_ns();
         }
-    }
-    let mut by_threads: BTreeMap<ObjectId, u64> = BTreeMap::new();
-    for (_, site, weights) in evidence.fold.selected().filter(|(_, site, _)| site.is_wait() && site.key.waker.is_some())
-    {
-        *by_threads.entry(site.key.object).or_default() += weights.wait_count;
+        if site.is_wait() && site.key.waker.is_some() {
+            *by_threads.entry(site.key.object).or_default() += weights.wait_count;
+        }
     }
     // An event loop that is quickly asked again by others has work.
     let is_handed_over = |object: ObjectId, waits: &Waits| {

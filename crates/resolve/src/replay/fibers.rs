@@ -257,14 +257,10 @@ impl Maker<'_> {
     }
 
     fn runs_as_its_thread(&mut self, fiber: ThreadId, thread: ThreadId, stay: &Stay<'_>) {
+        let rows = self.threads.off_cpu;
         let mut at = stay.from;
-        for row in self.rows_within(thread, stay.from, stay.to) {
-            let rows = self.threads.off_cpu;
-            if rows.wait_ns[row] > 0 {
-                continue;
-            }
-            let from = rows.start_ns[row].clamp(at, stay.to);
-            let to = rows.start_ns[row].saturating_add(rows.runnable_ns[row]).clamp(from, stay.to);
+        for (row, [from, _, to]) in self.off_within(thread, stay).into_iter().filter(|(row, _)| rows.wait_ns[*row] == 0)
+        {
             let off = off_row(fiber, from, Reason::from_code(rows.reason[row]), rows.stack[row]);
             self.runs_within(fiber, thread, (at, from));
             if to > from {
@@ -389,11 +385,8 @@ impl Maker<'_> {
         self.stand_at(stay.record.user_stack);
         let thread = self.thread_of(stay);
         let mut at = stay.from;
-        for row in self.rows_within(thread, stay.from, stay.to) {
+        for (row, [from, woken, to]) in self.off_within(thread, stay) {
             let rows = self.threads.off_cpu;
-            let clip = |time: u64| time.clamp(at, stay.to);
-            let woken = rows.start_ns[row] + rows.wait_ns[row];
-            let (from, woken, to) = (clip(rows.start_ns[row]), clip(woken), clip(woken + rows.runnable_ns[row]));
             let copied = RawOffCpuRow {
                 wait_ns: woken - from,
                 runnable_ns: to - woken,
@@ -415,12 +408,22 @@ impl Maker<'_> {
         self.runs(fiber, thread, &Stay { from: at, ..*stay });
     }
 
-    /// The intervals of `thread` that overlap the time.
-    fn rows_within(&self, thread: ThreadId, from: u64, to: u64) -> Vec<usize> {
+    /// The intervals of `thread` off the CPU that overlap a stay, each with its begin, wake-up and end, cut there and behind the one before.
+    fn off_within(&self, thread: ThreadId, stay: &Stay<'_>) -> Vec<(usize, [u64; 3])> {
         let Some((rows, _)) = self.rows_of.get(&thread) else { return Vec::new() };
         let off = self.threads.off_cpu;
-        let first = rows.partition_point(|&row| off.start_ns[row] + off.wait_ns[row] + off.runnable_ns[row] <= from);
-        rows[first..].iter().copied().take_while(|&row| off.start_ns[row] < to).collect()
+        let times = |row: usize| {
+            let woken = off.start_ns[row] + off.wait_ns[row];
+            [off.start_ns[row], woken, woken + off.runnable_ns[row]]
+        };
+        let first = rows.partition_point(|&row| times(row)[2] <= stay.from);
+        let within = rows[first..].iter().copied().take_while(|&row| off.start_ns[row] < stay.to);
+        let cut = |at: &mut u64, row: usize| {
+            let cut = times(row).map(|time| time.clamp(*at, stay.to));
+            *at = cut[2];
+            Some((row, cut))
+        };
+        within.scan(stay.from, cut).collect()
     }
 
     /// The fiber stands at this stack now, or where it stood.

@@ -16,8 +16,9 @@ const STREAM: u32 = 4;
 /// Waits for questions that make a role one that is asked.
 const USUAL: u64 = 5;
 
-/// How the end of a terminal is called by which its programs are read.
+/// How the end of a terminal is called through which another program reads what runs in it.
 const TERMINAL: &str = "/dev/ptmx";
+
 /// Requests that a process must have answered, for its only thread or those of its connections to be asked.
 const ANSWERED: u64 = 8;
 

@@ -36,7 +36,7 @@ use crate::study::explain::sleeps::ruby_sleeps;
 use crate::study::explain::standstill::Standstill;
 use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, asks_alone, is_client_socket, is_connection_pool, is_internal, is_needed,
-    is_of_event_loop, is_response, is_within_machine, listens, parks_threads, serves,
+    is_of_event_loop, is_response, is_safepoint, is_within_machine, listens, parks_threads, serves,
 };
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, calls_one_of};
@@ -330,7 +330,7 @@ impl<'n, 't> Classes<'n, 't> {
         if calls(&["restart_syscall"]) && waker_of(key).is_none() {
             return Known(Own); // what a signal breaks off and goes on so is a poll or a sleep until a time
         }
-        if name.contains("JVM safepoint") || (in_call && !calls(LISTENS)) || (is_file && calls(READS)) {
+        if is_safepoint(name) || (in_call && !calls(LISTENS)) || (is_file && calls(READS)) {
             return Known(Demand);
         }
         if kind == ObjectType::Unknown && !in_call && key.syscall() != UNSEEN {

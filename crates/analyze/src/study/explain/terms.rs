@@ -213,6 +213,11 @@ pub fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")
 }
 
+/// Whether threads of a JVM wait there while it stops them.
+pub fn is_safepoint(name: &str) -> bool {
+    name.contains("JVM safepoint")
+}
+
 /// Whether only answers can come over it, as far as its name tells: of a set with other connections, within the machine, those who answer are
 /// known, and whatever else comes is no answer.
 pub fn asks_alone(name: &str) -> bool {

@@ -12,7 +12,7 @@ use crate::study::explain::wait_parts::{Wait, WaitPart};
 use crate::study::explain::wait_sums::WaitSums;
 use crate::study::explain::walk::{KnownFacts, WaitWalk};
 
-/// Rows of a part, at least: walking them takes some ten times as long as to begin a walk.
+/// Rows of a part, at least: to begin a walk costs something for each thread.
 const PART_ROWS: usize = 20_000;
 /// Parts at most, however many CPUs there are: what is found does not depend on them.
 const PARTS: usize = 16;
@@ -44,8 +44,8 @@ pub fn usual_parts(trace: &Trace) -> usize {
     (trace.events().off_cpu.end() / PART_ROWS).clamp(1, PARTS)
 }
 
-/// Walks over the windows, cut into about so many parts: `asked` are spans of threads that are asked for, `root_of` says where the chains of a wait begin, if it is
-/// to be explained.
+/// Walks over the windows, cut into about so many parts: `asked` are spans of threads that are asked for, `root_of` says where the chains
+/// of a wait begin, if it is to be explained.
 pub fn walk_parts(
     known: &KnownFacts<'_, '_, '_>,
     (windows, count): (&Windows, usize),

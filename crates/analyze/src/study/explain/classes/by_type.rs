@@ -9,7 +9,9 @@ use dwell_store::EventKey;
 use super::Classes;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::go_requests::is_select_of_package;
-use crate::study::explain::terms::{WaitClass, is_connection_pool, is_full_pipe, is_needed, parks_threads};
+use crate::study::explain::terms::{
+    WaitClass, is_connection_pool, is_full_pipe, is_needed, is_safepoint, parks_threads,
+};
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::explain::waiting_calls::{SIGNALS, calls_one_of};
 
@@ -41,10 +43,8 @@ impl Classes<'_, '_> {
             ObjectType::Stream if is_full_pipe(name) => Demand,
             ObjectType::Semaphore if is_connection_pool(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
-            // A virtual machine ends so.
-            _ if is_unfinished && name.contains("JVM safepoint") && self.trace.manifest.exit_status.is_some() => {
-                Structure
-            }
+            // At its end a JVM stops its threads, and lets none of them go on.
+            _ if is_unfinished && is_safepoint(name) && self.trace.manifest.exit_status.is_some() => Structure,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
             // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines; a pool's task has a
