@@ -137,14 +137,15 @@ fn rows_of_time(store: &Path) -> BTreeMap<String, usize> {
     rows
 }
 
-/// Where the files of a buffer belong.
+/// Where the files of a buffer belong; one that is being written does not wait yet.
 fn waiting(folder: &Path) -> BTreeSet<String> {
+    let is_written = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "row");
     let path = |file: PathBuf| {
         let bytes = fs::read(file).ok()?;
         let line = bytes.split(|byte| *byte == b'\n').next()?;
         Some(String::from_utf8_lossy(line).split(' ').next()?.to_owned())
     };
-    files(&buffer_of(folder)).into_iter().filter_map(path).collect()
+    files(&buffer_of(folder)).into_iter().filter(is_written).filter_map(path).collect()
 }
 
 /// No time is missing: each row begins where the one before ended.
