@@ -1,6 +1,6 @@
 //! Memory that is taken from the kernel and given back again and again.
 
-use dwell_model::{FindingDef, ProcessId};
+use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Word;
 
@@ -37,6 +37,10 @@ const GIVES: &[&str] = &["munmap", "madvise", "brk", "mremap"];
 /// … and those that take it.
 const TAKES: &[&str] = &["mmap", "mmap64", "mmap_pgoff"];
 
+/// Calls that open files, and the time in them for each of that in [`GIVES`] from which on what is given back is most likely files.
+const OPENS: &[&str] = &["open", "open64", "openat", "openat64", "openat2"];
+const OPENED_FOR_GIVEN: f64 = 0.3;
+
 pub fn memory_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let times = evidence.kernel_times().iter();
     times.filter_map(|(process, times)| of_process(evidence, *process, times)).collect()
@@ -50,7 +54,7 @@ fn of_process(evidence: &Evidence<'_, '_>, process: ProcessId, times: &ProcessTi
     let is_much = cpu_ns >= LEAST_CPU_NS
         && cost_ns as f64 >= CPU_SHARE * cpu_ns as f64
         && evidence.share(cost_ns) >= ELAPSED_SHARE;
-    if !is_much || (given_ns as f64) < GIVEN_BACK * cost_ns as f64 {
+    if !is_much || (given_ns as f64) < GIVEN_BACK * cost_ns as f64 || maps_files(evidence, times) {
         return None;
     }
     let name = process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default();
@@ -71,4 +75,16 @@ fn of_process(evidence: &Evidence<'_, '_>, process: ProcessId, times: &ProcessTi
         claims: vec![Claim::at_least("summary", fold.query, "cpu_ns", cost_ns)],
         ..Finding::default()
     })
+}
+
+/// Whether it maps files that it opened, rather than that an allocator takes memory: its own functions give back, not the C library's.
+fn maps_files(evidence: &Evidence<'_, '_>, times: &ProcessTimes<'_>) -> bool {
+    let given_ns = times.within_ns(GIVES);
+    let stacks = &evidence.fold.sums.stacks;
+    let is_by_own_code = |(stack, _): &(StackId, u64)| {
+        // The first two of the program: the C library's function that makes the call, where it has one, and who calls that.
+        stacks.whole_chain(*stack).skip_while(|at| stacks.is_kernel(*at)).take(2).any(|at| !stacks.is_system(at))
+    };
+    let by_own_code_ns: u64 = times.within(GIVES).filter(is_by_own_code).map(|(_, ns)| ns).sum();
+    by_own_code_ns * 2 > given_ns && times.within_ns(OPENS) as f64 >= OPENED_FOR_GIVEN * given_ns as f64
 }

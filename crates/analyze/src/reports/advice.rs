@@ -1,11 +1,13 @@
 //! What to do about a root cause: one sentence that fits its kind, and how those who waited contend.
 
-use dwell_model::ObjectType;
+use dwell_model::{MMAP_LOCK, ObjectType};
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::frames::frame_rows;
 use dwell_view::{Prose, Sentence, Word};
 
-use crate::reports::contended_lock::{contended_lock, lock_not_held, lock_of_most, lock_on_the_way, to_holder};
+use crate::reports::contended_lock::{
+    contended_lock, contention, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
+};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::told_causes::is_cut_off;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
@@ -25,6 +27,9 @@ const SOMETIMES_IDLE: f64 = 0.5;
 const ALWAYS_KEPT: f64 = 0.8;
 /// The same where they are never without work.
 const MOSTLY_KEPT: f64 = 0.5;
+
+/// Part of the time that a wait which goes on at its end must have lasted, for it to be one that may never end.
+const BEGAN_LATE: f64 = 0.1;
 
 /// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
 const THREADS_PER_LIFE: f64 = 2.0;
@@ -189,11 +194,15 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::MemoryLimit => say!(ADVICE_MEMORY_LIMIT),
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
         CauseKind::Network => say!(ADVICE_NETWORK),
+        CauseKind::Outside | CauseKind::Kernel if is_held_by_tools(names, root.cause.label) => say!(ADVICE_TOOLS),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Unfinished if explanation.stands_still(root) => say!(ADVICE_STANDS_STILL),
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
+        CauseKind::Unfinished if (root.wall_ns as f64) < BEGAN_LATE * explanation.elapsed_ns as f64 => {
+            say!(ADVICE_UNFINISHED_SHORT)
+        }
         // One that was always found waiting may have been woken in between.
         CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
         CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNFINISHED_FIBER),
@@ -201,9 +210,20 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
             say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
         }
         CauseKind::Unfinished => say!(ADVICE_UNFINISHED),
-        _ if names.are_of_sampled_fibers() => say!(ADVICE_UNSEEN_OF_FIBERS),
+        CauseKind::Ended => say!(ADVICE_ENDED),
+        _ if names.are_of_sampled_fibers() => match names.object_type_of(root.cause.label) {
+            Some(ObjectType::WaitGroup) => say!(ADVICE_WAIT_GROUP_OF_FIBERS),
+            _ => say!(ADVICE_UNSEEN_OF_FIBERS),
+        },
         _ => say!(ADVICE_UNSEEN),
     }
+}
+
+/// Whether it is a lock of the kernel that tools take to look at a program: that of its address space, or of a file's probes (`uprobe_mmap`,
+/// kernel/events/uprobes.c).
+fn is_held_by_tools(names: &Names<'_, '_>, label: LabelId) -> bool {
+    let is_theirs = |name: &str| name.ends_with(MMAP_LOCK) || name.ends_with("uprobe_mmap");
+    names.object_type_of(label) == Some(ObjectType::KernelLock) && is_theirs(names.label(label))
 }
 
 /// The threads of a pool that wait at one place all at once: what they wait for is perhaps to be done by one of them.
@@ -278,7 +298,7 @@ fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -
     if root.is_for_outside() && are_free {
         return say!(ADVICE_SLEPT_FOR_OUTSIDE, who = explanation.names.role(root.cause.role));
     }
-    busy_for_outside(explanation, root).unwrap_or_else(|| pace_words::slept_between(explanation, root))
+    busy_for_outside(explanation, root).unwrap_or_else(|| pace_words::slept_between(fold, explanation, root))
 }
 
 /// What to do where threads that others ask from outside were never without work.
@@ -346,8 +366,8 @@ fn of_others_work(
         return Some(say!(ADVICE_FULL, label = names.label(link.label)));
     }
     let lock = lock_on_the_way(names, root, chains);
-    let lock = lock.map(|link| (names.label(link.label), names.contention(link.label, link.place)));
-    match lock {
+    let lock = lock.map(|link| (names.label(link.label), contention(names, root, link)));
+    match lock.filter(|(_, kind)| *kind != Contention::None) {
         Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
         Some((label, Contention::Connections)) => Some(say!(ADVICE_CONNECTIONS, label = label)),
         Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),

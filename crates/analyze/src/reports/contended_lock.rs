@@ -1,5 +1,6 @@
 //! Which lock or barrier others waited for because of a cause, how they contend there, and what its holder is told.
 
+use dwell_model::ObjectType;
 use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
@@ -80,10 +81,13 @@ fn found_in_most<'c>(
     chains.iter().find_map(|(chain, _)| find(chain)).filter(|_| 2 * with_it >= all)
 }
 
-/// How the threads of a chain's end contend with the cause. Who never waits there takes no turns.
-fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contention {
+/// How the threads of a chain's end contend with the cause. Who never waits there takes no turns; and a futex that only others wait for is where
+/// workers are parked, for all that is known of it.
+pub fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contention {
+    let is_bare_futex = || names.object_type_of(link.label) == Some(ObjectType::Futex);
     match names.contention(link.label, link.place) {
         Contention::Turns if link.role != root.cause.role => Contention::None,
+        Contention::Lock if link.role != root.cause.role && is_bare_futex() => Contention::None,
         kind => kind,
     }
 }

@@ -5,7 +5,7 @@ use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, MeanwhileKind, Names, RootCause, asked_answers, in_turn};
+use crate::study::explain::{Explanation, Link, MeanwhileKind, Names, RootCause, asked_answers, in_turn, waits_at};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.5;
@@ -21,19 +21,29 @@ const MOST: f64 = 0.5;
 const SLEEP_PROGRAM: &str = "sleep";
 
 /// What to do about sleeps of a thread for which others wait: a condition variable does not say whether these asked for something, or take what a
-/// sensor or a ticker hands over at its pace. Over a socket or in a loop they asked.
-pub fn slept_between(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+/// sensor or a ticker hands over at its pace; nor does a wait group, whether it waits for work or for the program's end. Over a socket or in a loop
+/// they asked.
+pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     let names = &explanation.names;
+    // Who waits for a futex but once may do so to the end, for threads that it joins (`std::thread::scope`).
+    let waits_once = |link: &Link| {
+        let all = names.place(link.place).map(|place| waits_at((fold.trace, names), link.role, &place.at, |_| true));
+        let is_futex = names.object_type_of(link.label) == Some(ObjectType::Futex);
+        is_futex && all.is_some_and(|(count, ns)| count == 1 && ns as f64 >= PACE * explanation.elapsed_ns as f64)
+    };
     let takes = |link: &Link| {
-        let is_told = names.object_type_of(link.label) == Some(ObjectType::ConditionVariable);
-        is_told || names.label(link.label).contains(CHANGES)
+        let kind = names.object_type_of(link.label);
+        matches!(kind, Some(ObjectType::ConditionVariable | ObjectType::WaitGroup))
+            || names.label(link.label).contains(CHANGES)
+            || waits_once(link)
     };
     let is_handed = !root.chains.is_empty() && root.chains.iter().all(|(chain, _)| chain.first().is_some_and(takes));
-    let is_one = explanation
-        .accounts
-        .get(&root.cause.role)
-        .is_some_and(|account| account.threads == 1 && root.wait_ns as f64 >= PACE * account.life_ns as f64);
-    if is_handed && is_one { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+    let is_joined = || root.chains.iter().all(|(chain, _)| chain.first().is_some_and(waits_once));
+    let mostly_sleeps = explanation.accounts.get(&root.cause.role).is_some_and(|account| {
+        let one = account.threads == 1 && root.wait_ns as f64 >= PACE * account.life_ns as f64;
+        one || (account.own_ns as f64 >= PACE * account.life_ns as f64 && is_joined())
+    });
+    if is_handed && mostly_sleeps { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
 
 /// How sets are called by which threads hear of changes of files.

@@ -15,7 +15,7 @@ use dwell_view::{Prose, Sentence, Word, duration};
 use crate::reports::cpus_used::{are_bound, are_taken, cpus_of_others, cpus_used};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
-use crate::study::explain::{RunQueue, machine_use, wait_place, waiting_requests};
+use crate::study::explain::{RunQueue, UNKNOWN_FUNCTION, machine_use, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,6 +382,7 @@ fn busiest(fold: &Fold<'_>, running: BTreeMap<StackId, u64>) -> StackId {
         let place = wait_place(fold.trace, &fold.sums.stacks, stack).at;
         places.entry(place).or_insert((0, stack)).0 += ns;
     }
+    places.remove(UNKNOWN_FUNCTION);
     places.into_values().max_by_key(|(ns, _)| *ns).map_or(StackId::NONE, |(_, stack)| stack)
 }
 

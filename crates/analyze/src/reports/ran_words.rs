@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dwell_model::StackId;
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::sweep::ConcurrencyStats;
-use dwell_query::stacks::own_code::MODULE_LOADERS;
+use dwell_query::stacks::own_code::{FIRST_SCRIPT, MODULE_LOADERS};
 use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Sentence;
 
@@ -20,8 +20,8 @@ const MOSTLY: f64 = 0.5;
 const ONE_AT_A_TIME: &[(&str, &str)] =
     &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
 
-/// The function by which Node runs the script that it is given (lib/internal/modules/run_main.js).
-const FIRST_SCRIPT: &str = "executeUserEntryPoint";
+/// How functions begin that mypyc and Cython make of Python's: they run with its lock.
+const COMPILED_PYTHON: &[&str] = &["CPyDef_", "CPyPy_", "__pyx_pf_", "__pyx_pw_"];
 
 /// How system calls begin that each process makes once, at its begin and its end: there are not fewer to make.
 const ONCE: &[&str] = &["exit", "execve"];
@@ -75,9 +75,16 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
     // Code that a package compiles as it goes is in no file.
     let is_of =
         |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
+    let is_compiled = || COMPILED_PYTHON.iter().any(|start| function_at(&root.at).starts_with(start));
     let language = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
+    let language = language.or_else(|| is_compiled().then_some("Python"));
     match (language, inside) {
-        (Some(_), _) if let Some(module) = native_module(fold, root) => say!(ADVICE_RAN_IN_NATIVE, module = module),
+        (Some(_), _)
+            if !is_compiled()
+                && let Some(module) = native_module(fold, root) =>
+        {
+            say!(ADVICE_RAN_IN_NATIVE, module = module)
+        }
         (Some(language), Some((function, _))) => {
             say!(ADVICE_RAN_IN_PACKAGE, function = function.as_str(), language = language)
         }

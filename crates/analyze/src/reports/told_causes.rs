@@ -72,13 +72,16 @@ pub fn is_cut_off(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Roo
         && !explanation.stands_still(root)
         && explanation.deadlock(root).is_none()
         && names.contention(root.cause.label, root.cause.place) != Contention::Lock;
-    let all_the_time = root.wall_ns as f64 >= NEARLY_ALL * explanation.elapsed_ns as f64;
+    // Whoever waits for goroutines that it started has nothing else to do, and these may start programs.
+    let joins = names.object_type_of(root.cause.label) == Some(ObjectType::WaitGroup);
+    let all_the_time = !joins && root.wall_ns as f64 >= NEARLY_ALL * explanation.elapsed_ns as f64;
     if !is_open || all_the_time || fold.query.is_filtered() {
         return false;
     }
     let processes = processes_of(fold.trace, names, root.cause.role);
-    let is_beside =
-        |role: RoleId| role != root.cause.role && !processes_of(fold.trace, names, role).is_disjoint(&processes);
+    let is_beside = |role: RoleId| {
+        role != root.cause.role && (joins || !processes_of(fold.trace, names, role).is_disjoint(&processes))
+    };
     let beside = explanation.accounts.iter().filter(|(role, _)| is_beside(**role));
     let at_work_ns: u64 = beside.map(|(_, account)| account.running_ns.saturating_add(account.run_queue_ns)).sum();
     at_work_ns as f64 >= AT_WORK * explanation.elapsed_ns as f64

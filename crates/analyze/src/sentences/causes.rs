@@ -64,8 +64,8 @@ sentence_table! {
         "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits[ within {wall}].",
         "{who} はまだ存在していませんでした。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
-    CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits[ within {wall}].",
-        "{who} は終了していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
+    CAUSE_ENDED = "cause-ended", "{who} had exited, and the kernel took away its memory and files: explains {wait} of waits[ within {wall}].",
+        "{who} は終了し、カーネルがそのメモリーとファイルを解放していました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_DEADLOCK = "cause-deadlock", "Deadlock: {threads} threads wait to the end for what the next one has: {circles}. That explains {wait} of waits[ within {wall}].",
         "デッドロック: {threads} 個のスレッドが、次のスレッドの持つものを最後まで待っています ({circles})。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_STOPPED = "cause-stopped", "{who} stood still, {label}: explains {wait} of waits[ within {wall}].",
@@ -73,8 +73,8 @@ sentence_table! {
     CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits[ within {wall}].",
         "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因です[。影響があったのは {wall} の間です]。";
     CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
-        "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads[, within {wall}].",
-        "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
+        "More threads were ready than CPUs[, mostly at {place}]: {wait} in run queues behind the program's own threads[, within {wall}].",
+        "CPU より多くのスレッドが実行可能でした[。場所は主に {place} です]。プログラム自身のスレッドの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_AFFINITY = "cause-affinity",
         "The program's threads kept to {cpus}, mostly at {place}: {wait} in run queues behind one another[, within {wall}].",
         "プログラムのスレッドは {cpus} だけで実行されていました。場所は主に {place} です。互いの後ろで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
@@ -411,12 +411,20 @@ sentence_table! {
         "複数を同時に実行する (並列ビルド、プール。非同期の呼び出しでは、すべてを開始するまで戻り値を保持する) か、それぞれの時間を短くしてください。";
     ADVICE_STANDS_STILL = "advice-stands-still", "No thread of the program is left that could end it: look for a notification that came before the wait, a count that is never reached since somebody ended early (an exception), a queue that nobody fills or closes, or workers that wait for work which only they could do.",
         "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。";
+    ADVICE_ENDED = "advice-ended", "The more memory a program has when it exits, and the more of its files wait to be written, the longer this takes: have it give back less at once, or start it less often.",
+        "終了時に持つメモリーや書き込み待ちのファイルが多いほど、これには時間がかかります。一度に解放する量を減らすか、起動の回数を減らしてください。";
+    ADVICE_UNFINISHED_SHORT = "advice-unfinished-short", "The recording ended soon after this wait began: record for longer to see how it ends.",
+        "この待機が始まってすぐに記録が終わりました。どう終わるかを見るには、より長く記録してください。";
+    ADVICE_TOOLS = "advice-tools", "The program does not hold that: the kernel does for work of its own, or a tool that looks at the program, Dwell too (a profiler's probes, a reader of /proc/PID/maps). Without such a tool the wait is gone, most likely.",
+        "プログラム自身が保持しているものではありません。カーネルの内部処理か、プログラムを調べるツール (Dwell を含むプロファイラーのプローブ、/proc の読み取り) が保持しています。そのようなツールがなければ、おそらくこの待機はなくなります。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
         "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else look at them first; `dwell collect threading --fibers exact` sees who ended the wait.",
         "意図した周期なら、問題はありません。そうでなければ、まずそのスリープを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
+    ADVICE_WAIT_GROUP_OF_FIBERS = "advice-wait-group-of-fibers", "It waits for goroutines that it started: what these did meanwhile is the cause. `dwell report fibers` says what each did, and `dwell collect threading --fibers exact` sees who was the last.",
+        "開始したゴルーチンの終了を待っています。原因は、その間にそれらがしていたことです。それぞれの動作は `dwell report fibers` で、最後に終わったものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it. A ticker's channel keeps its pace.",
         "サンプリングしたゴルーチンでは、待機を終わらせたものは分かりません。`dwell collect threading --fibers exact` で分かります。ティッカーのチャネルなら、その周期です。";
 }

@@ -11,6 +11,7 @@
 //! instants are followed side by side.
 
 use dwell_model::{ObjectId, Outcome, ThreadId};
+use dwell_query::stacks::go_runtime::{GO_MAIN, is_of_go_runtime};
 use dwell_store::{Trace, WordMap};
 use dwell_work::{parallel, stop};
 
@@ -102,8 +103,12 @@ pub fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
 pub fn ending_thread(trace: &Trace, process: usize, members: &[usize], to: u64) -> Option<usize> {
     let threads = &trace.threads;
     let end = |thread: &usize| threads.end_ns[*thread].min(to);
-    let members = members.iter().copied().filter(|thread| threads.start_ns[*thread] < to);
+    let is_there = |thread: &usize| threads.start_ns[*thread] < to && !is_of_go_runtime(trace, *thread);
+    let members = members.iter().copied().filter(is_there);
     let members: Vec<(usize, Option<u64>)> = members.map(|thread| (thread, broken_off_ns(trace, thread, to))).collect();
+    // A Go program ends when its main function returns, whoever was seen after its last look.
+    let is_main = |thread: usize| thread < trace.fiber_threads && threads.name[thread] == GO_MAIN;
+    let go_main = members.iter().find(|(thread, broken_off)| is_main(*thread) && broken_off.is_none());
     // Who ends a process breaks off the waits of its other threads, and ends after that, though the kernel may take longer for them.
     let exit_ns = members.iter().filter_map(|(_, broken_off)| *broken_off).max();
     let is_ender = |(thread, broken_off): &&(usize, Option<u64>)| {
@@ -119,7 +124,7 @@ pub fn ending_thread(trace: &Trace, process: usize, members: &[usize], to: u64) 
         let gap_ns = last.map_or(0, |(last, _)| end(last).saturating_sub(end(first)));
         broken_off.is_none() && gap_ns <= (to / 100).min(HELPERS_END_NS)
     });
-    ender.or(killed).or(returned).or(last).map(|(thread, _)| *thread)
+    go_main.or(ender).or(killed).or(returned).or(last).map(|(thread, _)| *thread)
 }
 
 /// When the last wait of a thread that ended before `to` was broken off, if it was.

@@ -7,6 +7,9 @@ use dwell_model::RUN_TIME_CODE;
 /// Functions by which Python and Node load modules that a script asks for.
 pub const MODULE_LOADERS: &[&str] = &["_find_and_load", "Module._load"];
 
+/// The function by which Node runs the script that it is given, which loads it as it loads modules (lib/internal/modules/run_main.js).
+pub const FIRST_SCRIPT: &str = "executeUserEntryPoint";
+
 /// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
 pub const SYSTEM_LIBRARIES: &[&str] = &[
     "libc",

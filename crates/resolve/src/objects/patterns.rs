@@ -109,6 +109,10 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" ConditionVariable Same: "boost::condition_variable*";
     3 "" RwLock Same: "boost::shared_mutex::*" "boost::upgrade_mutex::*";
     3 "" Barrier Same: "boost::barrier::*" "absl::*Barrier::Block*";
+    // GLib's own, on words of theirs (gthread-posix.c); its once is made of them.
+    1 "" Mutex Same: "g_mutex_lock*" "g_rec_mutex_lock*";
+    1 "" ConditionVariable Same: "g_cond_wait" "g_cond_wait_until";
+    2 "" Once Same: "g_once_init_enter*" "g_once_impl";
     // OpenMP. Debian strips libgomp: what waits in it waits at a barrier unless a name says otherwise.
     3 "" Mutex Same: "GOMP_critical*" "gomp_mutex_lock*" "omp_set_lock" "omp_set_nest_lock" "GOMP_atomic_start"
         "__kmp_acquire_*lock*" "__kmpc_critical*" "__kmpc_set_lock";

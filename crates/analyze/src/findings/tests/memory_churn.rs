@@ -22,3 +22,15 @@ fn pages_that_are_cleared_again_and_again() {
     assert!(!ids(&churning("1111####")).contains(&"memory-churn"), "it is touched for the first time, and kept");
     assert!(!ids(&churning("2#######")).contains(&"memory-churn"), "that is little");
 }
+
+#[test]
+fn files_that_are_mapped_are_not_memory() {
+    let of_files = |cells: &'static str, opens: &str| {
+        let mut trace = churning(cells);
+        let frame = trace.frames.function.iter().position(|known| known == "f3").unwrap();
+        (trace.frames.function[frame], trace.frames.kernel[frame]) = (opens.into(), true);
+        trace
+    };
+    assert!(!ids(&of_files("1112233####", "__x64_sys_openat")).contains(&"memory-churn"), "it opens what it maps");
+    assert!(ids(&of_files("1112233####", "__x64_sys_read")).contains(&"memory-churn"), "it opens nothing");
+}

@@ -34,7 +34,7 @@ const INNERMOST_SHARE: f64 = 0.8;
 const BELOW_NAMED: f64 = 0.8;
 
 /// The place of a stack that was not seen.
-const UNSEEN: &str = "[unknown]";
+pub const UNKNOWN_FUNCTION: &str = "[unknown]";
 
 /// A cause with its place and time.
 #[derive(Clone, Copy)]
@@ -274,10 +274,10 @@ pub fn by_place(causes: Vec<CauseAt<'_>>) -> Vec<CauseGroup<'_>> {
         group.causes.push(cause);
     }
     // What is known of one place only is there where the stack was not seen, too.
-    if let Some(unseen) = groups.remove(UNSEEN) {
+    if let Some(unseen) = groups.remove(UNKNOWN_FUNCTION) {
         match groups.len() {
             1 => groups.values_mut().for_each(|group| group.causes.extend(unseen.causes.iter())),
-            _ => drop(groups.insert(UNSEEN, unseen)),
+            _ => drop(groups.insert(UNKNOWN_FUNCTION, unseen)),
         }
     }
     groups.into_values().collect()

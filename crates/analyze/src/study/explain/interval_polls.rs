@@ -20,6 +20,11 @@ const CUT_SHARE: f64 = 0.4;
 /// Part of a loop's waits in which a request of its process must be open, where requests are known: else it waits for a time of its own.
 const ASKS_SHARE: f64 = 0.5;
 
+/// Time-outs that are shorter on average, ns, keep a pace (of what is sent, say) where nearly nothing else ever ends these waits: who looks for an
+/// answer looks less often.
+const PACE_NS: u64 = 3_000_000;
+const HARDLY_ANY: f64 = 0.05;
+
 /// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
 pub type WaitPlace = (ObjectId, PlaceId);
 
@@ -28,6 +33,9 @@ pub type WaitPlace = (ObjectId, PlaceId);
 struct TimeOuts {
     all: u64,
     goes_on: u64,
+    /// How long they took together, ns, and how many waits there somebody ended.
+    wait_ns: u64,
+    answered: u64,
     /// How long loops of events waited there, in processes whose requests are known, and how long with any open, ns.
     loops_ns: u64,
     open_ns: u64,
@@ -57,7 +65,9 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
     let is_cut = |(place, counts): (WaitPlace, TimeOuts)| {
         let goes_on = counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64;
         let asks = counts.open_ns as f64 >= ASKS_SHARE * counts.loops_ns as f64;
-        (goes_on && asks).then_some(place)
+        let is_answered = counts.answered as f64 >= HARDLY_ANY * counts.all as f64;
+        let is_pace = counts.wait_ns < PACE_NS * counts.all && !is_answered;
+        (goes_on && asks && !is_pace).then_some(place)
     };
     places.into_iter().filter_map(is_cut).collect()
 }
@@ -111,10 +121,12 @@ fn count(
         if let Some((before, _)) = before.filter(goes_on) {
             places.entry(before).or_default().goes_on += 1;
         }
-        if Outcome::from_code(key.outcome()) == Outcome::TimedOut
-            && let Some(counts) = places.get_mut(&place)
-        {
+        let Some(counts) = places.get_mut(&place) else { continue };
+        let outcome = Outcome::from_code(key.outcome());
+        counts.answered += u64::from(outcome == Outcome::Woken);
+        if outcome == Outcome::TimedOut {
             counts.all += 1;
+            counts.wait_ns += rows.wait_ns(row);
             if let Some(open) = asked.open.filter(|_| is_of_event_loop(key.syscall())) {
                 counts.loops_ns += rows.wait_ns(row);
                 counts.open_ns += overlap_ns(open, (start_ns, rows.woken_ns(row)));
@@ -148,7 +160,12 @@ mod tests {
 
     /// The same beside another thread, whose waits `a` ends.
     fn cut_beside(object: &str, between_ns: u64, other: &str) -> bool {
-        let mut trace = trace(&format!("a: {}\nb: {other}", "xxxx#".repeat(6)));
+        cut_in("xxxx#", object, between_ns, other)
+    }
+
+    /// The same of six turns of the thread.
+    fn cut_in(turn: &str, object: &str, between_ns: u64, other: &str) -> bool {
+        let mut trace = trace(&format!("a: {}\nb: {other}", turn.repeat(6)));
         let rows: Vec<usize> = (0..trace.off_cpu.wait_ns.len())
             .filter(|row| trace.off_cpu.wait_ns[*row] > 0 && trace.off_cpu.thread[*row] == ThreadId::new(0))
             .collect();
@@ -171,5 +188,6 @@ mod tests {
         let connection = "poll {TCP 127.0.0.1:* -> 127.0.0.1:5432}";
         assert!(cut(connection, 900_000), "by a script, on a busy machine");
         assert!(!cut(connection, 1_400_000));
+        assert!(!cut_in("x#", connection, 900_000, &"#".repeat(12)), "it sends each 2 ms");
     }
 }

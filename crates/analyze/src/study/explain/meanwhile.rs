@@ -62,6 +62,9 @@ pub struct Meanwhile {
 /// When each role did one thing at one place.
 type Doings = BTreeMap<(RoleId, MeanwhileKind, PlaceId), Vec<(u64, u64)>>;
 
+/// When each role's threads had something to do, in whatever function.
+type AtWork = BTreeMap<RoleId, Vec<(u64, u64)>>;
+
 /// The waits of a thread at one place, in order.
 struct Waits {
     thread: usize,
@@ -99,8 +102,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     let label = names.label(cause.label);
     let waits_for_answer = sleeps || is_response(label) || is_client_socket(label);
     let mut doings = Doings::new();
-    // When each role's threads had something to do, in whatever function.
-    let mut at_work: BTreeMap<RoleId, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut at_work = AtWork::new();
     let index = ThreadIndex::new(trace);
     for_each_interval(trace, |interval| {
         let span = (interval.from, interval.to);
@@ -110,14 +112,17 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             return;
         }
         let role = names.role_of(thread);
-        let mut add = |did: MeanwhileKind, place: PlaceId, span: (u64, u64)| {
-            doings.entry((role, did, place)).or_default().extend(within(&waits.spans, span));
-        };
         let is_fiber = thread < trace.fiber_threads;
         let works = if is_fiber && !sleeps { MeanwhileKind::AtWork } else { MeanwhileKind::Ran };
         if sleeps && !is_fiber && interval.activity != Activity::Waiting {
             at_work.entry(role).or_default().extend(within(&waits.spans, span));
         }
+        let mut add = |did: MeanwhileKind, place: PlaceId, span: (u64, u64)| {
+            doings.entry((role, did, place)).or_default().extend(within(&waits.spans, span));
+            if did == MeanwhileKind::AtWork {
+                at_work.entry(role).or_default().extend(within(&waits.spans, span));
+            }
+        };
         match (interval.activity, interval.row) {
             (Activity::Runnable, Some(row)) if works == MeanwhileKind::AtWork => {
                 add(works, names.place_of(trace.events().off_cpu_key(row).stack()), span);
@@ -139,13 +144,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let is_same_place = (names.role_of(thread), place) == (cause.role, cause.place);
                 // Of sampled fibers many sleeps are one row.
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
-                let did = match object_type(trace, key.object()) {
-                    // Whoever looks for a lock keeps nobody waiting: it waits itself.
-                    ObjectType::Sleep if is_look_for_lock(trace, key.stack()) => None,
-                    ObjectType::Sleep => Some(MeanwhileKind::Slept),
-                    _ if is_answer(trace, &key) => Some(MeanwhileKind::Asked),
-                    _ => None,
-                };
+                let did = did_in_wait(trace, &key);
                 // Whoever was let in may ask others in the function in which the rest wait to be.
                 let waits_too = is_same_place && (waits_for_answer || did != Some(MeanwhileKind::Asked));
                 if let Some(did) = did.filter(|_| !waits_too && !is_short && !is_whole) {
@@ -155,15 +154,36 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             _ => {}
         }
     });
-    let is_much = |ns: u64, share: f64| ns as f64 >= share * waits.length_ns() as f64;
+    told(names, waits.length_ns(), doings, at_work)
+}
+
+/// What of that is told beside waits of so many ns: a function with most of the time, or many of one role, or threads that had no CPU; of
+/// goroutines, whatever they ran by turns.
+fn told(names: &Names<'_, '_>, waits_ns: u64, doings: Doings, mut at_work: AtWork) -> Option<Meanwhile> {
+    let is_much = |ns: u64, share: f64| ns as f64 >= share * waits_ns as f64;
     let found = longest(names, doings)?;
     if is_much(found.ns, SHARE) {
         return Some(found);
     }
-    // Many functions of one role, or threads that had no CPU.
+    let (works, all_ns) = match found.did {
+        MeanwhileKind::Ran => (true, 0),
+        MeanwhileKind::AtWork => (true, union_ns(at_work.values().flatten().copied().collect())),
+        _ => (false, 0),
+    };
     let role_ns = at_work.remove(&found.role).map_or(0, union_ns);
-    let works = found.did == MeanwhileKind::Ran && is_much(role_ns, AT_WORK_SHARE);
-    works.then_some(Meanwhile { did: MeanwhileKind::AtWork, ns: role_ns, ..found })
+    let is_told = works && is_much(role_ns.max(all_ns), AT_WORK_SHARE);
+    is_told.then_some(Meanwhile { did: MeanwhileKind::AtWork, ns: role_ns, ..found })
+}
+
+/// What somebody who waits does that others may wait for.
+fn did_in_wait(trace: &Trace, key: &EventKey) -> Option<MeanwhileKind> {
+    match object_type(trace, key.object()) {
+        // Whoever looks for a lock keeps nobody waiting: it waits itself.
+        ObjectType::Sleep if is_look_for_lock(trace, key.stack()) => None,
+        ObjectType::Sleep => Some(MeanwhileKind::Slept),
+        _ if is_answer(trace, key) => Some(MeanwhileKind::Asked),
+        _ => None,
+    }
 }
 
 /// Whether somebody outside owes an answer to whoever waits.

@@ -98,6 +98,7 @@ pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 use self::asked_spans::asked_spans;
+pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
 use self::chains::{Chains, NodeId, SERVED, WAITS};

@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 
 use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
+use dwell_query::stacks::go_runtime::GO_MAIN;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{Table, Trace};
-
-/// How the first goroutine of a Go program is called.
-const MAIN: &str = "runtime.main";
 
 /// A process that another one forked.
 struct ChildProcess {
@@ -52,7 +50,7 @@ fn child_processes(view: &Trace) -> HashMap<ProcessId, Vec<ChildProcess>> {
         let Some(process) = threads.process[thread].get() else { continue };
         let is_fiber = thread < view.fiber_threads;
         let is_first =
-            if is_fiber { threads.name[thread] == MAIN } else { processes.pid[process] == threads.tid[thread] };
+            if is_fiber { threads.name[thread] == GO_MAIN } else { processes.pid[process] == threads.tid[thread] };
         if is_first && processes.parent[process].is_some() {
             let (born_ns, end_ns) = (processes.start_ns[process], processes.end_ns[process]);
             let child = ChildProcess { born_ns, end_ns, thread: ThreadId::new(thread) };

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, WakerKind};
 use dwell_query::stacks::channels::receives;
+use dwell_query::stacks::go_runtime::is_runtime_goroutine;
 use dwell_query::stacks::object::object_type;
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
@@ -382,7 +383,7 @@ struct Child {
 /// The children of each fiber that are the program's own, by their ends. The runtime's are children, too, and live to the program's end.
 fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
     let threads = &view.threads;
-    let is_of_program = |&child: &usize| threads.exited[child] && !threads.name[child].starts_with("runtime.");
+    let is_of_program = |&child: &usize| threads.exited[child] && !is_runtime_goroutine(&threads.name[child]);
     let mut alike: HashMap<(ThreadId, &str), usize> = HashMap::new();
     for child in (0..fibers).filter(is_of_program) {
         *alike.entry((threads.parent[child], &threads.name[child])).or_default() += 1;
