@@ -17,7 +17,7 @@ pub struct SampledRows {
 /// Rows from which only slices are looked at.
 const CLOSE_ROWS: usize = 1 << 20;
 /// Rows of the slices together, about.
-const SLICED_ROWS: f64 = 4e5;
+const SLICED_ROWS: f64 = 2e5;
 /// Slices: few and wide, so that most waits that begin in one end in it.
 const SLICES: u64 = 16;
 /// Pieces of a slice, or of all the time, that are looked at side by side.

@@ -13,6 +13,8 @@ use crate::study::lives::LifeSpans;
 const ALWAYS: f64 = 0.9;
 /// … and of that in which it runs: else it is others that keep it.
 const MOSTLY: f64 = 0.5;
+/// The part of that time for which the fold must have it running to be looked at: some less than [`MOSTLY`], since what was not seen is in neither.
+const LEAST: f64 = 0.9 * MOSTLY;
 /// Children of a process that live one after another from which on they are as one: workers that are replaced.
 const IN_TURN: usize = 4;
 /// How many of them are there at once on average, at most: the next may begin before one has ended.
@@ -67,7 +69,12 @@ pub fn always_running(
         return Vec::new();
     }
     let always_ns = ALWAYS * trace.elapsed_ns() as f64;
-    let threads = (0..trace.threads.tid.len()).filter(|thread| !trace.threads.ignored[*thread] && !is_known(thread));
+    // What the fold has summed tells of most that they wait too much for it; to tell what they wait for takes all their rows.
+    let running_ns = running_times(fold);
+    let may_be =
+        |thread: &usize| running_ns[*thread] as f64 >= LEAST * always_ns || parent_of_first(trace, *thread).is_some();
+    let is_looked_at = |thread: &usize| !trace.threads.ignored[*thread] && !is_known(thread) && may_be(thread);
+    let threads = (0..trace.threads.tid.len()).filter(is_looked_at);
     let threads: Vec<usize> = threads.collect();
     let threads: Vec<(usize, Busy)> =
         parallel::map(threads.len(), |place| (threads[place], Busy::of(trace, threads[place], &is_needed)));
@@ -91,6 +98,17 @@ pub fn always_running(
     always.sort_unstable();
     always.dedup();
     always
+}
+
+/// How long each thread was on a CPU, ns.
+fn running_times(fold: &Fold<'_>) -> Vec<u64> {
+    let mut times = vec![0u64; fold.trace.threads.tid.len()];
+    for (_, site, weights) in fold.selected() {
+        if let Some(time) = site.key.thread.get().and_then(|thread| times.get_mut(thread)) {
+            *time = time.saturating_add(weights.cpu_ns());
+        }
+    }
+    times
 }
 
 /// The process that started the one whose first thread this is.
