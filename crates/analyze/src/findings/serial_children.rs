@@ -10,6 +10,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
 use crate::sentences::say;
+use crate::study::explain::runs_programs;
 use crate::study::lives::LifeSpans;
 
 /// One child computes, and the next one is started when it has ended.
@@ -33,7 +34,8 @@ const LEAST_LIFE_NS: u64 = 20_000_000;
 const ELAPSED_SHARE: f64 = 0.5;
 /// How many of them are there at once on average, at most: else they run beside each other.
 const MOST_AT_ONCE: f64 = 1.1;
-/// CPUs that they keep busy, with all that they start, at least: else they wait for something, which is told as such.
+/// CPUs that they keep busy, with all that they start, at least: else they wait for something, which is told as such; but of a program that starts
+/// several at once if it is told so.
 const LEAST_CPUS: f64 = 0.4;
 /// The same at most, of those that the program may use.
 const MOST_CPUS: f64 = 0.6;
@@ -86,7 +88,10 @@ fn finding(evidence: &Evidence<'_, '_>, family: &Family<'_>, cpu_ns: &CpuOfTrees
     let lives = LifeSpans::of(family.lives.clone());
     let cpus = cpu_ns.of(&family.children) as f64 / lives.any_ns.max(1) as f64;
     let target = target_concurrency(fold.trace, fold.query);
-    let leaves_cpus = (LEAST_CPUS..=MOST_CPUS * f64::from(target)).contains(&cpus);
+    // Children of such a program that wait for something wait side by side as well.
+    let is_runner = runs_programs(&fold.trace.processes.name[family.parent]);
+    let least_cpus = if is_runner { 0.0 } else { LEAST_CPUS };
+    let leaves_cpus = (least_cpus..=MOST_CPUS * f64::from(target)).contains(&cpus);
     if lives.at_once() > MOST_AT_ONCE || !leaves_cpus || evidence.share(lives.any_ns) < ELAPSED_SHARE {
         return None;
     }

@@ -28,6 +28,9 @@ const ALWAYS_KEPT: f64 = 0.8;
 /// The same where they are never without work.
 const MOSTLY_KEPT: f64 = 0.5;
 
+/// How the JVM's functions begin in which it sleeps until all threads have stopped (safepoint.cpp).
+const SAFEPOINT_BEGIN: &str = "SafepointSynchronize::";
+
 /// Part of the time that a wait which goes on at its end must have lasted, for it to be one that may never end.
 const BEGAN_LATE: f64 = 0.1;
 
@@ -195,6 +198,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside | CauseKind::Kernel if is_held_by_tools(names, root.cause.label) => say!(ADVICE_TOOLS),
+        CauseKind::Outside if is_of_files(names, root.cause.label) => say!(ADVICE_FILE_SERVER),
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
@@ -206,6 +210,9 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         // One that was always found waiting may have been woken in between.
         CauseKind::Unfinished if is_response(names.label(root.cause.label)) => say!(ADVICE_OUTSIDE),
         CauseKind::Unfinished if names.are_of_sampled_fibers() => say!(ADVICE_UNFINISHED_FIBER),
+        CauseKind::Unfinished if is_lock && names.object_type_of(root.cause.label) == Some(ObjectType::RwLock) => {
+            say!(ADVICE_RWLOCK_UNFINISHED, label = names.label(root.cause.label))
+        }
         CauseKind::Unfinished if is_lock => {
             say!(ADVICE_LOCK_UNFINISHED, label = names.label(root.cause.label))
         }
@@ -217,6 +224,11 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         },
         _ => say!(ADVICE_UNSEEN),
     }
+}
+
+/// Whether it is a call that reads a file, or many of them.
+fn is_of_files(names: &Names<'_, '_>, label: LabelId) -> bool {
+    reads_file(names, label) || names.label(label).contains(" files")
 }
 
 /// Whether it is a lock of the kernel that tools take to look at a program: that of its address space, or of a file's probes (`uprobe_mmap`,
@@ -284,6 +296,9 @@ fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, 
 
 /// What to do about a sleep: the program's own, or one for which others wait.
 fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if fold.sums.stacks.whole_names(root.stack).any(|function| function.starts_with(SAFEPOINT_BEGIN)) {
+        return say!(ADVICE_SAFEPOINT_LATE);
+    }
     if let Some(advice) = pace_words::slept_in_turn(fold, explanation, root) {
         return advice;
     }

@@ -12,7 +12,7 @@ use crate::reports::summary_order::CauseWeight;
 use crate::reports::told_causes::{delay_ns, is_cut_off, on_path_alone, told_causes, unseen_ns};
 use crate::study::explain::{
     AcceptorState, Account, CauseKind, Contention, Explanation, LabelId, Link, MeanwhileKind, NOTHING, RootCause,
-    RunQueue, asked_answers, asks, function_key,
+    RunQueue, asked_answers, asks, function_key, wait_place,
 };
 
 /// What delays others for this part of a sleep that only the program's end waited for is told before that.
@@ -217,11 +217,13 @@ impl CauseRow<'_> {
                 let ran = root.cause.kind == CauseKind::Ran;
                 let ns = waits_ns.max(root.path_ns).max(root.served_ns);
                 let connects = ran && is_connecting(&fold.sums.stacks, root.stack);
-                CauseWeight { ns, ran_at: ran.then(|| root.at.clone()), connects }
+                CauseWeight { ns, ran_at: ran.then(|| root.at.clone()), connects, queued_behind: None }
             }
             CauseRow::Queue(queue) => {
                 let connects = queue.is_own() && is_connecting(&fold.sums.stacks, queue.cause.stack);
-                CauseWeight { ns: queue.ns, ran_at: None, connects }
+                let at = queue.is_own().then(|| wait_place(fold.trace, &fold.sums.stacks, queue.cause.stack).at);
+                let queued_behind = at.map(|at| (at, fold.shown().cpu_ns()));
+                CauseWeight { ns: queue.ns, ran_at: None, connects, queued_behind }
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::reports::queue_causes::QueueReason;
 use crate::reports::same_lock::{SummaryCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
 use crate::reports::told_causes::delay_ns;
+use crate::reports::where_threads_sleep::where_threads_sleep;
 use crate::reports::where_threads_wait::where_threads_wait;
 use crate::sentences::say;
 use crate::study::explain::{
@@ -213,7 +214,11 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
     let weights = told[..shown].iter().map(|told| told.row.weight(fold)).collect();
     let account = account(fold, &explanation);
-    let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
+    let not_held_up = match says_nothing {
+        true => Some(not_held_up(fold, &mut explanation, least)),
+        false if told.iter().any(|told| told.row.is_of_program()) => None,
+        false => where_threads_sleep(fold, &mut explanation),
+    };
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary { causes: view, weights, ran, account, busy_shares, least_ns: least, not_held_up }
 }
@@ -223,9 +228,10 @@ fn estimated(explanation: &Explanation<'_, '_>) -> Option<Prose> {
     (explanation.share < 1.0).then(|| say!(EXPLAINED_BY_SLICES, share = Word::Share(explanation.share)).into())
 }
 
-/// What to say where there is no cause: where threads wait of a program that hardly ran, else that no wait is long.
+/// What to say where there is no cause: where threads mostly slept, or wait of a program that hardly ran, else that no wait is long.
 fn not_held_up(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, least_ns: u64) -> Sentence {
-    where_threads_wait(fold, explanation).unwrap_or_else(|| {
+    let sentence = where_threads_sleep(fold, explanation).or_else(|| where_threads_wait(fold, explanation));
+    sentence.unwrap_or_else(|| {
         say!(
             NOT_HELD_UP,
             demand = Word::Ns(explanation.demand_ns),

@@ -50,6 +50,7 @@ mod transitions;
 mod trees;
 mod vain_words;
 mod waits;
+mod where_threads_sleep;
 mod where_threads_wait;
 
 use dwell_query::engine::fold::Fold;

@@ -5,7 +5,9 @@ use dwell_query::engine::fold::Fold;
 use dwell_view::Sentence;
 
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, MeanwhileKind, Names, RootCause, asked_answers, in_turn, waits_at};
+use crate::study::explain::{
+    Explanation, Link, MeanwhileKind, Names, RootCause, asked_answers, in_turn, runs_programs, waits_at,
+};
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.5;
@@ -86,15 +88,12 @@ pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     if is_pace(explanation, root) { say!(ADVICE_PACED) } else { say!(ADVICE_SLEPT) }
 }
 
-/// Programs that start one process after the other, unless they are told to start several at once.
-const RUNNERS: &[&str] = &["make", "gmake", "ninja", "xargs", "parallel", "meson", "cmake", "npm", "pre-commit"];
-
 /// What to do about sleeps of processes that such a program starts one after the other, itself or through a shell each.
 pub fn slept_in_turn(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let (names, threads) = (&explanation.names, &fold.trace.threads);
     let creator = |thread: &usize| threads.parent[*thread].get().filter(|parent| parent < thread);
     let above = |thread: usize| std::iter::successors(Some(thread), creator).skip(1).take(2);
-    let is_runner = |thread: usize| RUNNERS.contains(&names.role(names.role_of(thread)));
+    let is_runner = |thread: usize| runs_programs(names.role(names.role_of(thread)));
     let are_of_runner = names.members_of(root.cause.role).next().is_some_and(|thread| above(thread).any(is_runner));
     let in_turn = || in_turn(fold.trace, names, root.cause.role);
     (are_of_runner && in_turn().is_some()).then(|| say!(ADVICE_IN_TURN))

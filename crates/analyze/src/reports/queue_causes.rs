@@ -118,6 +118,8 @@ const HARDLY_ALL_CPUS: f64 = 0.05;
 pub const OWN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU time from which a collector is what the others queue behind.
 const COLLECTED_SHARE: f64 = 0.5;
+/// Part of the time in run queues from which on it is mostly behind threads of the program.
+const OWN_MOSTLY: f64 = 0.5;
 /// Part of the CPU time during which more threads must be ready than CPUs that they keep to: threads that wake one another are for a moment.
 const KEPT_SHARE: f64 = 0.5;
 /// Part of the CPUs from which on all of them are in use.
@@ -276,14 +278,20 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
     let are_busy = busy >= BUSY_SHARE && busy + others >= ALL_BUSY_SHARE;
     // Whoever is preempted had something to do: no thread that wakes another one and goes to sleep.
     let too_many_run = preempted_ns as f64 >= PREEMPTED_SHARE * queued_ns as f64 && own_ns >= cpu_ns;
-    let kept_to =
-        cpus_used(fold).filter(|used| *used < cpus && are_bound(fold.trace, *used) && !are_taken(fold, *used));
+    // Who mostly queues behind threads of its own does so wherever others run.
+    let is_free = |used: u32| !are_taken(fold, used) || own_ns as f64 >= OWN_MOSTLY * queued_ns as f64;
+    let kept_to = cpus_used(fold).filter(|used| *used < cpus && are_bound(fold.trace, *used) && is_free(*used));
     let above_kept = |kept_to| above(&levels.histogram_concurrency, kept_to).min(cpu_ns);
     let too_many_ns = kept_to.map_or(levels.oversubscribed_ns, above_kept);
     let share = if kept_to.is_some() { KEPT_SHARE } else { OVERSUBSCRIBED_SHARE };
     let any_ns = above(&levels.histogram_cpu, 0);
     let all_ns = above(&levels.histogram_cpu, cpus.saturating_sub(1));
     let uses_all = fold.trace.fiber_threads > 0 && all_ns as f64 >= HARDLY_ALL_CPUS * any_ns as f64;
+    // A runtime that may use one CPU only is busy though others are idle.
+    let is_runtime_busy = fold.trace.fiber_threads > 0
+        && !uses_all
+        && any_ns as f64 >= ALL_BUSY_SHARE * fold.sums.windows.length_ns() as f64;
+    let are_busy = are_busy || is_runtime_busy;
     let requests_wait = requests_wait(fold.trace);
     let enough = too_many_ns as f64 >= share * cpu_ns as f64
         && is_crowd(&levels.histogram_concurrency, kept_to.unwrap_or(cpus))

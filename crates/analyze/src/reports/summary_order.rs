@@ -22,6 +22,8 @@ pub struct CauseWeight {
     pub ran_at: Option<String>,
     /// Whether what the program ran there was to make connections.
     pub connects: bool,
+    /// If threads were in run queues behind the program's own: where these ran mostly, and how long all of them did, ns.
+    pub queued_behind: Option<(String, u64)>,
 }
 
 /// What orders a finding.
@@ -66,8 +68,15 @@ fn rank(causes: &[CauseWeight], finding: &FindingWeight) -> u64 {
     if finding.is_of_short_waits {
         return finding.cost_ns / 2;
     }
-    let told = causes.iter().filter(|cause| tells(finding, cause)).map(|cause| cause.ns).max();
+    let is_behind = |cause: &&CauseWeight| tells(finding, cause) || keeps_queue(finding, cause);
+    let told = causes.iter().filter(is_behind).map(|cause| cause.ns).max();
     told.map_or(finding.cost_ns, |ns| finding.cost_ns.max(ns.saturating_add(1)))
+}
+
+/// Whether most of what the threads ran behind which others queued is what the finding tells of.
+fn keeps_queue(finding: &FindingWeight, cause: &CauseWeight) -> bool {
+    let is_it = |(at, ran_ns): &(String, u64)| *at == finding.place && finding.cost_ns >= ran_ns / 2;
+    !finding.is_of_short_waits && cause.queued_behind.as_ref().is_some_and(is_it)
 }
 
 /// Whether a finding tells of the cause.
@@ -91,7 +100,7 @@ mod tests {
     use super::*;
 
     fn waits(ns: u64) -> CauseWeight {
-        CauseWeight { ns, ran_at: None, connects: false }
+        CauseWeight { ns, ran_at: None, connects: false, queued_behind: None }
     }
 
     fn finding(cost_ns: u64, place: &str) -> FindingWeight {
@@ -142,5 +151,17 @@ mod tests {
         assert!(is_told(&handshakes[1], &often) && !is_told(&waits(100), &often));
         let little = [FindingWeight { is_of_connections: true, ..finding(10, "") }];
         assert!(!is_told(&handshakes[1], &little), "another program's connections may be meant");
+    }
+
+    #[test]
+    fn what_most_of_the_cpu_time_goes_to_comes_before_the_queue_for_it() {
+        let queue = |at: &str| CauseWeight { queued_behind: Some((at.into(), 100)), ..waits(1000) };
+        let first = |cause: CauseWeight, cost_ns: u64| {
+            let view = order(&[cause], &[finding(cost_ns, "fill (a.c:1)")]);
+            view.rows[0].values[0].clone()
+        };
+        assert_eq!(first(queue("fill (a.c:1)"), 60), Value::Text("findings".into()));
+        assert_eq!(first(queue("fill (a.c:1)"), 40), Value::Text("explanation".into()), "a small part of it");
+        assert_eq!(first(queue("other (b.c:1)"), 60), Value::Text("explanation".into()), "it runs elsewhere");
     }
 }

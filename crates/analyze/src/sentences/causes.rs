@@ -208,6 +208,8 @@ sentence_table! {
     ADVICE_RATE = "advice-rate",
         "A limit of the rate lets it wait: raise the limit as far as those bear it who are asked, ask for several things at once, or ask for less.",
         "レート制限によって待っています。相手が耐えられる範囲で制限を上げる、複数をまとめて問い合わせる、または問い合わせを減らしてください。";
+    ADVICE_SAFEPOINT_LATE = "advice-safepoint-late", "The JVM looks there again and again whether all threads have stopped: look for one that runs on (a long loop without a call, a large copy) or has no CPU, and for who stops them so often (stack dumps, biased locks, a profiler): `-Xlog:safepoint` says why.",
+        "JVM は、全スレッドが停止したかどうかを繰り返し確認しています。止まらずに動き続けるスレッド (呼び出しのない長いループ、大きなコピー) や CPU を得られないスレッド、そして頻繁に停止させているもの (スタックダンプ、プロファイラーなど) を探してください。理由は JVM のセーフポイントのログで分かります。";
     ADVICE_SLEPT_BETWEEN = "advice-slept-between",
         "If that is the pace at which it is meant to go (a sensor, a ticker), nothing is wrong. Else sleep for less, let it be woken when there is something to do, or have more threads do it at once.",
         "意図した周期 (センサーやティッカーなど) なら、問題はありません。そうでなければ、スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
@@ -275,6 +277,8 @@ sentence_table! {
     ADVICE_STOPPED = "advice-stopped", "Find out who stops it: job control of a shell, a debugger, a supervisor.", "誰が停止させているかを調べてください: シェルのジョブ制御、デバッガー、監視プログラムなど。";
     ADVICE_ONCE = "advice-once", "Do it earlier, at the start or in the background, or make it faster: all who need {label} wait for the first.",
         "{label} を必要とするすべてのスレッドが最初の 1 つを待ちます。開始時やバックグラウンドで先に行うか、速くしてください。";
+    ADVICE_RWLOCK_UNFINISHED = "advice-rwlock-unfinished", "Either readers that overlap never let a writer in: let writers go first (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, another kind of lock), or have readers keep {label} for less. Or whoever has it did not give it back: look for a thread that waits itself while it has it (a deadlock), or returned without releasing it.",
+        "重なり合う読み取り側が書き込み側を入れないか、{label} を持つスレッドが解放していません。前者なら書き込み側を優先する (PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP など) か、読み取りの保持を短くしてください。後者なら、保持したまま待機しているスレッド (デッドロック) や、解放せずに戻ったスレッドを探してください。";
     ADVICE_LOCK_UNFINISHED = "advice-lock-unfinished", "Whoever has {label} did not give it back: look for a thread that waits itself while it has it (a deadlock), that ended or returned without releasing it, or that works for so long.",
         "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。";
     ADVICE_COLLECTED = "advice-collected",
@@ -368,6 +372,8 @@ sentence_table! {
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_FILE_SERVER = "advice-file-server", "Another program serves that file system (FUSE: sshfs, a cloud's folder), and each wait is a question to it: ask for fewer files or less of them, let the kernel keep what it said (attr_timeout, entry_timeout, a cache), or make it faster. `dwell collect threading --target-pid PID` records it.",
+        "そのファイルシステムは別のプログラム (FUSE など) が提供しており、待機のたびに問い合わせています。問い合わせるファイルを減らす、応答をカーネルに保持させる (attr_timeout、entry_timeout、キャッシュ)、または提供側を速くしてください。提供側は `dwell collect threading --target-pid PID` で記録できます。";
     ADVICE_BLOCKS_LOOP = "advice-blocks-loop",
         "This thread runs an event loop, and does nothing else of the loop meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
         "このスレッドはイベントループを実行しており、その間このスレッドではループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";

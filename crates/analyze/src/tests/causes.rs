@@ -118,3 +118,28 @@ fn sleeps_that_are_repeated_are_counted() {
     let once = told("a: ##ssssssssssssssssssssssss##");
     assert!(once.contains("slept") && !once.contains("That is"), "{once}");
 }
+
+/// What the summary says where there is neither a cause nor a finding.
+fn said_without_causes(picture: &str) -> String {
+    let mut trace = trace(picture);
+    trace.manifest.exit_status = None;
+    let view = of(Report::Summary, &trace, &Query::default());
+    let Some(Value::Rows(rows)) = view.field("explanation") else { panic!("no explanation") };
+    assert!(rows.rows.is_empty(), "{:#?}", rows.rows);
+    rows.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn threads_that_mostly_sleep_are_told_though_nobody_waits_for_them() {
+    let slept = said_without_causes(&format!("main: {}", "#sssssssss".repeat(4)));
+    assert!(
+        slept.contains("slept most of the time: main in use_s (app.c:") && slept.contains("4 times for 9.00 ms each"),
+        "{slept}"
+    );
+    let joined = said_without_causes(&format!("main: {}\npoller: {}", "j".repeat(40), "#sssssssss".repeat(4)));
+    assert!(joined.contains("poller in use_s"), "{joined}");
+    let sometimes = said_without_causes(&format!("main: {}", "######ssss".repeat(4)));
+    assert!(!sometimes.contains("slept most"), "{sometimes}");
+    let waits = said_without_causes(&format!("main: #{}\npoller: {}", "c".repeat(39), "#sssssssss".repeat(4)));
+    assert!(!waits.contains("slept most"), "main may hang: {waits}");
+}

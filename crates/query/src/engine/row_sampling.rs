@@ -35,8 +35,17 @@ pub fn sampled_parts(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
     if rows <= CLOSE_ROWS {
         return (windows.inside(0, u64::MAX).collect(), 1.0);
     }
+    slices(windows, SLICED_ROWS / rows as f64)
+}
+
+/// Slices that are about this `share` of the windows, and which part of their time they are.
+pub fn slices(windows: &Windows, share: f64) -> (Vec<Part>, f64) {
+    let (from, to) = match windows.parts() {
+        [] => return (Vec::new(), 1.0),
+        [first, ..] => (first.0, windows.parts().last().map_or(first.1, |last| last.1)),
+    };
     let length = (to - from) / SLICES;
-    let width = (length as f64 * SLICED_ROWS / rows as f64) as u64;
+    let width = (length as f64 * share.min(1.0)) as u64;
     let slice = |index: u64| {
         // The middle of each equal part of the time.
         let start = from + index * length + (length - width) / 2;

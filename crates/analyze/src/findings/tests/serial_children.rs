@@ -59,4 +59,9 @@ fn what_runs_beside_each_other_or_is_not_alike_is_no_series() {
     let sleepers: Vec<(&'static str, String)> =
         children(6, 1).into_iter().map(|(name, cells)| (name, cells.replace('#', "s"))).collect();
     assert!(told(&sleepers, |_| "sleep").is_none(), "they compute nothing");
+    let lines: Vec<(&'static str, &str)> = sleepers.iter().map(|(name, cells)| (*name, cells.as_str())).collect();
+    let mut trace = family(&lines, |_| "sleep");
+    trace.processes.name[0] = "xargs".into();
+    trace.tables_changed();
+    assert!(ids(&trace).contains(&"serial-children"), "xargs starts several at once if it is told so");
 }

@@ -24,7 +24,10 @@ pub fn asked_spans(
 ) -> (Vec<AskedSpan>, HashSet<RoleId>) {
     let mut asked = kept_outside(fold, classes, saturated);
     let kept: HashSet<RoleId> = asked.iter().map(|(thread, ..)| role_of(*thread)).collect();
-    let is_needed = |thread, row, key| matches!(classes.of(thread, row, key), WaitClass::Demand | WaitClass::GivenUp);
+    // Whoever waits for a child that it started goes on after that.
+    let is_needed = |thread, row, key| {
+        matches!(classes.of(thread, row, key), WaitClass::Demand | WaitClass::GivenUp | WaitClass::Structure)
+    };
     let always = always_running(fold, |thread| kept.contains(&role_of(*thread)), is_needed);
     // Before a thread was, its creators led to it.
     let life = |thread: usize| (fold.trace.threads.start_ns[thread], fold.trace.threads.end_ns[thread]);

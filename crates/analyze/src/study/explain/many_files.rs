@@ -1,4 +1,5 @@
-//! Reads of many files are one cause: a program that loads its modules from a cold disk waits a little for each, and no one file is why.
+//! Reads of many files are one cause: a program that loads its modules from a cold disk, or goes through a folder that another program serves
+//! (FUSE), waits a little for each, and no one file is why.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +20,11 @@ const MANY: usize = 4;
 
 /// The causes, those that read many files for one role as one.
 pub fn many_files_as_one(names: &mut Names<'_, '_>, causes: Vec<RootCause>) -> Vec<RootCause> {
-    let mut of_role: BTreeMap<(RoleId, bool), Vec<RootCause>> = BTreeMap::new();
+    let mut of_role: BTreeMap<(RoleId, CauseKind, bool), Vec<RootCause>> = BTreeMap::new();
     let mut merged = Vec::new();
     for root in causes {
         match file_of(names, &root) {
-            Some(_) => of_role.entry((root.cause.role, root.is_of_the_end())).or_default().push(root),
+            Some(_) => of_role.entry((root.cause.role, root.cause.kind, root.is_of_the_end())).or_default().push(root),
             None => merged.push(root),
         }
     }
@@ -37,9 +38,10 @@ pub fn many_files_as_one(names: &mut Names<'_, '_>, causes: Vec<RootCause>) -> V
     merged
 }
 
-/// The path of the file that the cause reads, where a device is why.
+/// The path of the file that the cause reads, where a device or whoever serves the file system is why.
 fn file_of<'n>(names: &'n Names<'_, '_>, root: &RootCause) -> Option<&'n str> {
-    called_file(names, root.cause.label).filter(|_| root.cause.kind == CauseKind::Device)
+    let may_be = matches!(root.cause.kind, CauseKind::Device | CauseKind::Outside | CauseKind::Kernel);
+    called_file(names, root.cause.label).filter(|_| may_be)
 }
 
 /// The path of the file that what has the label looks for, opens or reads.

@@ -33,6 +33,7 @@ mod cpu_runs;
 mod critical_sections;
 mod deadlocks;
 mod dialogues;
+mod estimates;
 mod found;
 mod gil_turns;
 mod go_requests;
@@ -108,6 +109,7 @@ use self::cpu_runs::CpuRuns;
 pub use self::cpu_runs::NO_CPU;
 pub use self::critical_sections::runs_outside_critical_section;
 use self::deadlocks::deadlocks;
+pub use self::estimates::estimate;
 use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
 use self::key_facts::KnownKeys;
@@ -132,12 +134,12 @@ pub use self::run_queue::RunQueue;
 pub use self::saturated_threads::kept_at;
 use self::saturated_threads::saturated_threads;
 pub use self::schedules::keeps_schedule;
-pub use self::scripts::runs_scripts;
+pub use self::scripts::{runs_programs, runs_scripts};
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::StandingProgram;
 pub use self::terms::{
-    Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass, accepts, asks, is_connection_pool, is_response,
-    is_safepoint, is_within_machine, may_ask, parks_threads,
+    Cause, CauseKind, LabelId, Link, NOTHING, PlaceId, RoleId, WaitClass, accepts, asks, is_connection_pool,
+    is_response, is_safepoint, is_within_machine, may_ask, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::Wait;
@@ -145,7 +147,6 @@ use self::waiters::Waiters;
 use self::waiting_connections::add_waiting_connections;
 pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
 use dwell_query::engine::fold::Fold;
-use dwell_query::engine::row_sampling::sampled_parts;
 use dwell_query::question::windows::{Windows, elapsed_ns};
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
@@ -183,9 +184,9 @@ pub struct Explanation<'f, 't> {
     pub standstill: Option<StandingProgram>,
     /// Which part of the waits on each object is of threads that had something to do.
     pub busy_shares: HashMap<ObjectId, f64>,
-    /// Steps of the walk: its work.
-    #[cfg(test)]
-    pub steps: u64,
+    /// Steps of the walk: its work, and whether it was left since that is more than was allowed.
+    steps: u64,
+    is_cut: bool,
     /// Roles that are asked from outside the recording, or work for these.
     serving: HashSet<RoleId>,
     /// Roles with a thread that ran all the time, where nobody is known to have waited for that.
@@ -203,24 +204,16 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
     explain_within(fold, &fold.sums.windows)
 }
 
-/// The same from slices of the time, where the rows are too many to be walked at once: all times are estimates then, those of the
-/// slices in proportion. An instant answer costs the rows of the slices and one pass over all.
-pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
-    let (slices, share) = sampled_parts(fold.trace, &fold.sums.windows);
-    let mut explanation = explain_within(fold, &Windows::of_parts(&slices));
-    if share < 1.0 {
-        explanation.share = share;
-        explanation.scale(1.0 / share.max(f64::MIN_POSITIVE));
-    }
-    explanation
-}
-
 fn explain_within<'f, 't>(fold: &'f Fold<'t>, windows: &Windows) -> Explanation<'f, 't> {
-    explain_in_parts(fold, windows, usual_parts(fold.trace))
+    explain_in_parts(fold, windows, (usual_parts(fold.trace), u64::MAX))
 }
 
-/// The same by a walk that is cut into so many parts of the time.
-fn explain_in_parts<'f, 't>(fold: &'f Fold<'t>, windows: &Windows, parts: usize) -> Explanation<'f, 't> {
+/// The same by a walk that is cut into so many parts of the time, and takes so many steps at most.
+fn explain_in_parts<'f, 't>(
+    fold: &'f Fold<'t>,
+    windows: &Windows,
+    (parts, most_steps): (usize, u64),
+) -> Explanation<'f, 't> {
     let trace = fold.trace;
     let mut names = Names::new(trace, &fold.sums.stacks);
     let roles: Vec<RoleId> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
@@ -244,16 +237,14 @@ fn explain_in_parts<'f, 't>(fold: &'f Fold<'t>, windows: &Windows, parts: usize)
     };
     let (asked, always_running) = asked_spans(fold, &classes, (&saturated, path(fold)), &role_of);
     let known = KnownFacts::new(trace, &names, &keys, &classes, &cpus);
-    let WalkedParts { chains, mut found, sums, mut demand_ns, path_ns } =
-        walk_parts(&known, (windows, parts), &asked, &root_of);
+    let WalkedParts { chains, mut found, sums, mut demand_ns, path_ns, steps, is_cut } =
+        walk_parts(&known, (windows, parts, most_steps), &asked, &root_of);
     sums.of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
         accounts.entry(first.role).or_default().move_demand_to_idle(ns);
     }
     accounts.values_mut().for_each(Account::set_running);
-    #[cfg(test)]
-    let steps = found.steps;
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
     let busy_shares = sums.busy_shares(trace, &on_path(&names, &causes));
@@ -271,8 +262,8 @@ fn explain_in_parts<'f, 't>(fold: &'f Fold<'t>, windows: &Windows, parts: usize)
         share: 1.0,
         path_ns,
         run_queue,
-        #[cfg(test)]
         steps,
+        is_cut,
         serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
         open_requests: open_requests(&classes, &role_of, roles.len()),
         always_running,

@@ -80,6 +80,14 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Programs that start one process after the other, unless they are told to start several at once.
+const RUNNERS: &[&str] = &["make", "gmake", "ninja", "xargs", "parallel", "meson", "cmake", "npm", "pre-commit"];
+
+/// Whether a program of this name is one of these.
+pub fn runs_programs(name: &str) -> bool {
+    RUNNERS.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

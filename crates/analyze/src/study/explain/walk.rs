@@ -32,7 +32,6 @@ use crate::study::explain::names::Names;
 use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::process_ends::ProcessEnds;
 use crate::study::explain::recent_rows::{RecentRows, Row};
-use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::terms::{CauseKind, Link, WaitClass, parks_threads};
 use crate::study::explain::wait_parts::{Wait, WaitPart};
 use crate::study::poll_loops::PollLoops;
@@ -108,6 +107,7 @@ pub struct WaitWalk<'a, 'f, 't> {
     windows: Vec<Window>,
     /// What happened when, where that is to be told.
     pieces: Option<CausePieces>,
+    most_steps: u64,
 }
 
 impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
@@ -128,7 +128,13 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             open: 0,
             windows: Vec::new(),
             pieces: None,
+            most_steps: u64::MAX,
         }
+    }
+
+    /// The same walk, which stops after so many steps.
+    pub fn with_steps(self, most_steps: u64) -> Self {
+        Self { most_steps, ..self }
     }
 
     /// The same walk, which tells what happened when.
@@ -160,7 +166,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let mut parts = Vec::new();
         while let Some(mut latest) = next.peek_mut() {
             let (woken, Reverse(thread), row) = *latest;
-            if woken <= begin && self.open == 0 {
+            if (woken <= begin && self.open == 0) || self.found.steps > self.most_steps {
                 break;
             }
             self.step();
@@ -391,21 +397,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, bounds.woken));
         let asks_holder = matches!(kind, ObjectType::Gil | ObjectType::JvmMonitor) && holder.is_some();
         if outcome == Outcome::TimedOut && in_vain && !asks_holder {
-            let may_sleep = || may_sleep(self.trace, self.trace.events().key(key).stack());
-            let sleeps = self.known.classes.sleeps_by_other_means(thread, row, key) && may_sleep();
-            let kind = if sleeps {
-                CauseKind::Slept
-            } else if self.known.classes.kept_loops().has_row(row) {
-                CauseKind::OpenRequests
-            } else if self.known.classes.wait_ends().is_unfinished(thread, row) {
-                CauseKind::Unfinished
-            } else if self.known.classes.wait_ends().is_interval_poll(&self.trace.events().key(key)) {
-                CauseKind::Outside // the answer was there before it looked again
-            } else if let Some(answer) = self.known.classes.wait_ends().key_of_answer(thread, row) {
-                ended_from_outside(self.trace, answer, kind)
-            } else {
-                CauseKind::TimedOut
-            };
+            let kind = self.kind_of_time_out(thread, row, key);
             return self.book(&askers, (kind, thread), row, (from, to));
         }
         // A signal that ended the thread gave it nothing.

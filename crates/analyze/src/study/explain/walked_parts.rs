@@ -1,6 +1,8 @@
 //! The walk over all of the time that is looked at: in parts of it, side by side. A wait that lies across the edge of two parts is
 //! explained in both, each for its own time, so that the parts add up to the whole.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use dwell_query::question::windows::Windows;
 use dwell_store::Trace;
 use dwell_work::parallel;
@@ -29,6 +31,40 @@ pub struct WalkedParts {
     pub demand_ns: u64,
     /// Length of the program's path, ns.
     pub path_ns: u64,
+    /// Steps that the walk over all parts takes, more or less.
+    pub steps: u64,
+    /// Whether parts are left out, since these are more than were allowed.
+    pub is_cut: bool,
+}
+
+/// How many steps the parts may take, and how many they take: where threads hand a lock on through a long queue a wait takes as many as it sees
+/// hand-overs.
+struct StepBudget {
+    most: u64,
+    parts: u64,
+    done: AtomicU64,
+    steps: AtomicU64,
+}
+
+impl StepBudget {
+    fn new(most: u64, parts: usize) -> Self {
+        Self { most, parts: parts as u64, done: AtomicU64::new(0), steps: AtomicU64::new(0) }
+    }
+
+    fn add_part(&self, steps: u64) {
+        self.steps.fetch_add(steps, Ordering::Relaxed);
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Steps of all parts, by those that are done.
+    fn all_steps(&self) -> u64 {
+        let done = self.done.load(Ordering::Relaxed).max(1);
+        (self.steps.load(Ordering::Relaxed) as f64 * self.parts as f64 / done as f64) as u64
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.all_steps() > self.most
+    }
 }
 
 /// What one worker adds up, and what each of its parts has found, by number.
@@ -44,20 +80,25 @@ pub fn usual_parts(trace: &Trace) -> usize {
     (trace.events().off_cpu.end() / PART_ROWS).clamp(1, PARTS)
 }
 
-/// Walks over the windows, cut into about so many parts: `asked` are spans of threads that are asked for, `root_of` says where the chains
+/// Walks over the windows, cut into about so many parts, with so many steps at most: `asked` are spans of threads that are asked for, `root_of` says where the chains
 /// of a wait begin, if it is to be explained.
 pub fn walk_parts(
     known: &KnownFacts<'_, '_, '_>,
-    (windows, count): (&Windows, usize),
+    (windows, count, most_steps): (&Windows, usize, u64),
     asked: &[AskedSpan],
     root_of: &(impl Fn(&Wait) -> Option<NodeId> + Sync),
 ) -> WalkedParts {
     let parts = parts(windows, count);
     let new = || WorkerSums { sums: WaitSums::new(known.trace()), demand_ns: 0, path_ns: 0, found: Vec::new() };
+    let budget = StepBudget::new(most_steps, parts.len());
     let add = |worker: &mut WorkerSums, number: usize| {
+        if budget.is_exceeded() {
+            return;
+        }
         // The walk goes back in time.
         let part = parts[parts.len() - 1 - number];
-        let (chains, found) = worker.walk(known, part, asked, root_of);
+        let (chains, found) = worker.walk((known, most_steps), part, asked, root_of);
+        budget.add_part(found.steps);
         worker.found.push((number, chains, found));
     };
     let mut all = WalkedParts {
@@ -66,6 +107,8 @@ pub fn walk_parts(
         sums: WaitSums::new(known.trace()),
         demand_ns: 0,
         path_ns: 0,
+        steps: 0,
+        is_cut: false,
     };
     let mut found = Vec::new();
     for worker in parallel::fold(parts.len(), new, add) {
@@ -74,6 +117,7 @@ pub fn walk_parts(
         all.path_ns = all.path_ns.saturating_add(worker.path_ns);
         found.extend(worker.found);
     }
+    (all.steps, all.is_cut) = (budget.all_steps(), budget.is_exceeded());
     found.sort_unstable_by_key(|(number, ..)| *number);
     for (_, chains, of_part) in found {
         let here = all.chains.add(&chains);
@@ -98,12 +142,12 @@ impl WorkerSums {
     /// Walks over a part of the time.
     fn walk(
         &mut self,
-        known: &KnownFacts<'_, '_, '_>,
+        (known, most_steps): (&KnownFacts<'_, '_, '_>, u64),
         part: (u64, u64),
         asked: &[AskedSpan],
         root_of: &impl Fn(&Wait) -> Option<NodeId>,
     ) -> (Chains, FoundCauses) {
-        let mut walk = WaitWalk::new(known);
+        let mut walk = WaitWalk::new(known).with_steps(most_steps);
         for (thread, (from, to), root) in within(asked, part) {
             self.path_ns += if root == PATH { to - from } else { 0 };
             walk.ask(thread, (from, to), root);

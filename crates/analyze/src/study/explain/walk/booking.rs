@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 use super::WaitWalk;
 use crate::study::explain::askers::Askers;
 use crate::study::explain::chains::WAITS;
+use crate::study::explain::outside::ended_from_outside;
 use crate::study::explain::recent_rows::Row;
+use crate::study::explain::sleeps::may_sleep;
 use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId};
 use crate::study::thread_index::ThreadPiece;
 
@@ -86,5 +88,25 @@ impl WaitWalk<'_, '_, '_> {
                 self.found.span(number, (from, to));
             }
         }
+    }
+
+    /// What the wait of a row is that its time-out ended.
+    pub(super) fn kind_of_time_out(&self, thread: usize, row: usize, key: u32) -> CauseKind {
+        let (classes, waited) = (self.known.classes, self.trace.events().key(key));
+        let ends = classes.wait_ends();
+        if classes.sleeps_by_other_means(thread, row, key) && may_sleep(self.trace, waited.stack()) {
+            return CauseKind::Slept;
+        }
+        if classes.kept_loops().has_row(row) {
+            return CauseKind::OpenRequests;
+        }
+        if ends.is_unfinished(thread, row) {
+            return CauseKind::Unfinished;
+        }
+        if ends.is_interval_poll(&waited) {
+            return CauseKind::Outside; // the answer was there before it looked again
+        }
+        let of_answer = |answer| ended_from_outside(self.trace, answer, self.facts(key).object_type);
+        ends.key_of_answer(thread, row).map_or(CauseKind::TimedOut, of_answer)
     }
 }

@@ -1,0 +1,116 @@
+//! Of a program whose threads slept for most of the time and kept nobody who is known: where, how often and for how long. Dwell cannot know
+//! whether that is its pace.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use dwell_model::ObjectType;
+use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::idle::IdleWaits;
+use dwell_query::stacks::object::object_type;
+use dwell_view::{Sentence, duration};
+
+use crate::sentences::say;
+use crate::study::explain::{Explanation, PlaceId, RoleId, is_first_of_process, is_of_program};
+
+/// Part of the time that a thread must have slept at a place for it to be told.
+const MOSTLY: f64 = 0.5;
+/// Places that are told.
+const TOLD: usize = 3;
+
+/// The sleeps of a role's threads at a place, of those that slept there for most of the time.
+#[derive(Default)]
+struct Sleeps {
+    threads: u64,
+    count: u64,
+    ns: u64,
+    /// Whether the first thread of a process is among them.
+    of_main: bool,
+}
+
+/// The sentence that says it; none where no thread slept for so long, where the first thread waits for something else, or a part of the recording
+/// is asked for.
+pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>) -> Option<Sentence> {
+    let trace = fold.trace;
+    if !fold.query.explains_all() {
+        return None;
+    }
+    let least_ns = MOSTLY * explanation.elapsed_ns as f64;
+    let mut of_place: BTreeMap<(RoleId, PlaceId), Sleeps> = BTreeMap::new();
+    for thread in 0..trace.threads.tid.len() {
+        let waits = waits_of(fold, explanation, thread);
+        let is_main = is_first_of_process(trace, thread);
+        // Other processes may wait for what the first one does.
+        let is_first = is_main && trace.threads.process[thread].get() == Some(0);
+        if is_first && !waits.only_sleeps_or_joins(least_ns) {
+            return None;
+        }
+        for (place, (count, ns)) in waits.sleeps.into_iter().filter(|(_, (_, ns))| *ns as f64 >= least_ns) {
+            let all = of_place.entry((explanation.names.role_of(thread), place)).or_default();
+            all.threads += 1;
+            all.count += count;
+            all.ns = all.ns.saturating_add(ns);
+            all.of_main |= is_main;
+        }
+    }
+    let mut told: Vec<_> = of_place.into_iter().collect();
+    told.sort_by_key(|(_, sleeps)| (!sleeps.of_main, Reverse(sleeps.ns)));
+    let told: Vec<String> =
+        told.iter().take(TOLD).map(|((role, place), sleeps)| text(fold, explanation, *role, *place, sleeps)).collect();
+    (!told.is_empty()).then(|| say!(MOSTLY_SLEPT, sleeps = told.join("; ")))
+}
+
+fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place: PlaceId, sleeps: &Sleeps) -> String {
+    let names = &explanation.names;
+    let at = names.place(place).map_or("an unknown place", |place| place.at.as_str());
+    let who = match sleeps.threads {
+        1 => names.role(role).to_owned(),
+        threads => format!("{threads} threads of {}", names.role(role)),
+    };
+    match sleeps.count {
+        // Of sampled goroutines many sleeps are one row.
+        _ if fold.trace.fiber_threads > 0 => format!("{who} in {at}, for {}", duration(sleeps.ns)),
+        1 => format!("{who} in {at}, once for {}", duration(sleeps.ns)),
+        count => format!("{who} in {at}, {count} times for {} each", duration(sleeps.ns / count)),
+    }
+}
+
+/// What a thread waited for.
+#[derive(Default)]
+struct ThreadWaits {
+    /// How often and how long it slept, by place in the program, ns.
+    sleeps: BTreeMap<PlaceId, (u64, u64)>,
+    /// How long for anything but sleeps and the end of others, ns.
+    others_ns: u64,
+}
+
+impl ThreadWaits {
+    /// Whether it did nothing else for much of the time.
+    fn only_sleeps_or_joins(&self, least_ns: f64) -> bool {
+        (self.others_ns as f64) < least_ns
+    }
+}
+
+fn waits_of(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, thread: usize) -> ThreadWaits {
+    let (trace, events) = (fold.trace, fold.trace.events());
+    let (mut waits, mut of_key, mut idle) = (ThreadWaits::default(), BTreeMap::new(), IdleWaits::default());
+    events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, ns, key| {
+        let (count, sum): &mut (u64, u64) = of_key.entry(key).or_default();
+        (*count, *sum) = (*count + 1, sum.saturating_add(ns));
+    });
+    for (key, (count, ns)) in of_key {
+        let key = events.key(key);
+        let kind = object_type(trace, key.object());
+        let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), kind);
+        let is_own = || fold.sums.stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, &fold.sums.stacks, at));
+        match kind {
+            ObjectType::Sleep if !is_idle && is_own() => {
+                let (all, sum) = waits.sleeps.entry(explanation.names.place_of(key.stack())).or_default();
+                (*all, *sum) = (*all + count, sum.saturating_add(ns));
+            }
+            ObjectType::ThreadJoin | ObjectType::ChildProcess | ObjectType::WaitGroup => {}
+            _ => waits.others_ns = waits.others_ns.saturating_add(ns),
+        }
+    }
+    waits
+}
