@@ -65,7 +65,7 @@ fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place:
     let at = names.place(place).map_or("an unknown place", |place| place.at.as_str());
     let who = match sleeps.threads {
         1 => names.role(role).to_owned(),
-        threads => format!("{threads} threads of {}", names.role(role)),
+        threads => format!("{} ({threads} threads)", names.role(role)),
     };
     match sleeps.count {
         // Of sampled goroutines many sleeps are one row.

@@ -372,8 +372,8 @@ sentence_table! {
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
     ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
         "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
-    ADVICE_FILE_SERVER = "advice-file-server", "Another program serves that file system (FUSE: sshfs, a cloud's folder), and each wait is a question to it: ask for fewer files or less of them, let the kernel keep what it said (attr_timeout, entry_timeout, a cache), or make it faster. `dwell collect threading --target-pid PID` records it.",
-        "そのファイルシステムは別のプログラム (FUSE など) が提供しており、待機のたびに問い合わせています。問い合わせるファイルを減らす、応答をカーネルに保持させる (attr_timeout、entry_timeout、キャッシュ)、または提供側を速くしてください。提供側は `dwell collect threading --target-pid PID` で記録できます。";
+    ADVICE_FILE_SERVER = "advice-file-server", "Most likely another program serves that file system (FUSE: sshfs, a cloud's folder), and each wait is a question to it: ask for fewer files or less of them, let the kernel keep what it said (attr_timeout, entry_timeout, a cache), or make it faster. `dwell collect threading --target-pid PID` records it.",
+        "おそらくそのファイルシステムは別のプログラム (FUSE など) が提供しており、待機のたびに問い合わせています。問い合わせるファイルを減らす、応答をカーネルに保持させる (attr_timeout、entry_timeout、キャッシュ)、または提供側を速くしてください。提供側は `dwell collect threading --target-pid PID` で記録できます。";
     ADVICE_BLOCKS_LOOP = "advice-blocks-loop",
         "This thread runs an event loop, and does nothing else of the loop meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
         "このスレッドはイベントループを実行しており、その間このスレッドではループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";

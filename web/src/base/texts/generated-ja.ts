@@ -258,7 +258,7 @@ export const messagesJa: Record<string, string> = {
   "advice-timed-out-for-outside": "待っていたものは来ませんでした。プールから取る場合は、取ったものを返さない経路 (エラーや途中での終了) を探し、必ず返すようにしてください。そうでなければ、誰が応えるはずだったかを調べてください。",
   "advice-timed-out-expected": "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。",
   "advice-outside": "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。",
-  "advice-file-server": "そのファイルシステムは別のプログラム (FUSE など) が提供しており、待機のたびに問い合わせています。問い合わせるファイルを減らす、応答をカーネルに保持させる (attr_timeout、entry_timeout、キャッシュ)、または提供側を速くしてください。提供側は `dwell collect threading --target-pid PID` で記録できます。",
+  "advice-file-server": "おそらくそのファイルシステムは別のプログラム (FUSE など) が提供しており、待機のたびに問い合わせています。問い合わせるファイルを減らす、応答をカーネルに保持させる (attr_timeout、entry_timeout、キャッシュ)、または提供側を速くしてください。提供側は `dwell collect threading --target-pid PID` で記録できます。",
   "advice-blocks-loop": "このスレッドはイベントループを実行しており、その間このスレッドではループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。",
   "advice-one-at-a-time": "{count} 件の応答を[ {threads} 個のスレッドでそれぞれ] 1 件ずつ、平均 {mean} 待ちました。複数をまとめて問い合わせてください (一括処理、パイプライン、より多くの接続など)。応答する側は `dwell collect threading --target-pid PID` で記録できます。",
   "advice-kernel": "カーネル自身のスレッド (書き戻し、RCU、ドライバーなど) が処理していました。その呼び出しの回数を減らしてください。",

@@ -15,10 +15,11 @@ const SLICED_STEPS: f64 = 1e6;
 /// Explains the waits of a fold from slices of the time, where the rows are too many to be walked at once, or take too many steps: all times are
 /// estimates then, those of the slices in proportion. An instant answer costs the rows of the slices and one pass over all.
 pub fn estimate<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
-    in_steps(fold, MOST_STEPS)
+    in_steps(fold, MOST_STEPS, SLICED_STEPS)
 }
 
-fn in_steps<'f, 't>(fold: &'f Fold<'t>, most_steps: u64) -> Explanation<'f, 't> {
+/// The same with so many steps, and so many over slices where that is not enough.
+fn in_steps<'f, 't>(fold: &'f Fold<'t>, most_steps: u64, sliced_steps: f64) -> Explanation<'f, 't> {
     let windows = &fold.sums.windows;
     let (parts, share) = sampled_parts(fold.trace, windows);
     if share < 1.0 {
@@ -28,7 +29,7 @@ fn in_steps<'f, 't>(fold: &'f Fold<'t>, most_steps: u64) -> Explanation<'f, 't> 
     if !explanation.is_cut {
         return explanation;
     }
-    let (parts, share) = slices(windows, SLICED_STEPS / explanation.steps as f64);
+    let (parts, share) = slices(windows, sliced_steps / explanation.steps as f64);
     of_slices(fold, &parts, share)
 }
 
@@ -50,14 +51,15 @@ mod tests {
     #[test]
     fn a_walk_that_takes_too_long_is_one_over_slices() {
         // Enough rows for several parts.
-        let trace = trace(&format!("a: {}\nb: {}", "1m".repeat(30_000), "m1".repeat(30_000)));
+        let trace = trace(&format!("a: {}\nb: {}", "1m".repeat(50_000), "m1".repeat(50_000)));
         let query = Query::default();
         let fold = Fold::new(&trace, &query).unwrap();
         let whole = explain(&fold);
-        assert!(!whole.is_cut && whole.steps > 60_000, "{}", whole.steps);
-        assert_eq!(in_steps(&fold, whole.steps * 2).share, 1.0);
-        let estimated = in_steps(&fold, whole.steps / 4);
+        assert!(!whole.is_cut && whole.steps > 100_000, "{}", whole.steps);
+        assert_eq!(in_steps(&fold, whole.steps * 2, SLICED_STEPS).share, 1.0);
+        let estimated = in_steps(&fold, whole.steps / 2, whole.steps as f64 / 4.0);
         assert!(!estimated.is_cut, "a walk that was left is no answer");
+        assert!((0.2..0.3).contains(&estimated.share), "{}", estimated.share);
         let ratio = estimated.demand_ns as f64 / whole.demand_ns as f64;
         assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
     }

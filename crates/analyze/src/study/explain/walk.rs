@@ -107,7 +107,6 @@ pub struct WaitWalk<'a, 'f, 't> {
     windows: Vec<Window>,
     /// What happened when, where that is to be told.
     pieces: Option<CausePieces>,
-    most_steps: u64,
 }
 
 impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
@@ -128,13 +127,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
             open: 0,
             windows: Vec::new(),
             pieces: None,
-            most_steps: u64::MAX,
         }
-    }
-
-    /// The same walk, which stops after so many steps.
-    pub fn with_steps(self, most_steps: u64) -> Self {
-        Self { most_steps, ..self }
     }
 
     /// The same walk, which tells what happened when.
@@ -166,7 +159,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let mut parts = Vec::new();
         while let Some(mut latest) = next.peek_mut() {
             let (woken, Reverse(thread), row) = *latest;
-            if (woken <= begin && self.open == 0) || self.found.steps > self.most_steps {
+            if woken <= begin && self.open == 0 {
                 break;
             }
             self.step();

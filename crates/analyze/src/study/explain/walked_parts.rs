@@ -1,8 +1,6 @@
 //! The walk over all of the time that is looked at: in parts of it, side by side. A wait that lies across the edge of two parts is
 //! explained in both, each for its own time, so that the parts add up to the whole.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use dwell_query::question::windows::Windows;
 use dwell_store::Trace;
 use dwell_work::parallel;
@@ -18,6 +16,9 @@ use crate::study::explain::walk::{KnownFacts, WaitWalk};
 const PART_ROWS: usize = 20_000;
 /// Parts at most, however many CPUs there are: what is found does not depend on them.
 const PARTS: usize = 16;
+/// Of so many parts one is walked before the others, to tell how many steps all of them take: where threads hand a lock on through a long queue, a wait
+/// takes as many as it sees hand-overs.
+const PROBED: usize = 8;
 
 /// What was found in all parts.
 pub struct WalkedParts {
@@ -33,38 +34,8 @@ pub struct WalkedParts {
     pub path_ns: u64,
     /// Steps that the walk over all parts takes, more or less.
     pub steps: u64,
-    /// Whether parts are left out, since these are more than were allowed.
+    /// Whether most parts are left out, since these are more than were allowed.
     pub is_cut: bool,
-}
-
-/// How many steps the parts may take, and how many they take: where threads hand a lock on through a long queue a wait takes as many as it sees
-/// hand-overs.
-struct StepBudget {
-    most: u64,
-    parts: u64,
-    done: AtomicU64,
-    steps: AtomicU64,
-}
-
-impl StepBudget {
-    fn new(most: u64, parts: usize) -> Self {
-        Self { most, parts: parts as u64, done: AtomicU64::new(0), steps: AtomicU64::new(0) }
-    }
-
-    fn add_part(&self, steps: u64) {
-        self.steps.fetch_add(steps, Ordering::Relaxed);
-        self.done.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Steps of all parts, by those that are done.
-    fn all_steps(&self) -> u64 {
-        let done = self.done.load(Ordering::Relaxed).max(1);
-        (self.steps.load(Ordering::Relaxed) as f64 * self.parts as f64 / done as f64) as u64
-    }
-
-    fn is_exceeded(&self) -> bool {
-        self.all_steps() > self.most
-    }
 }
 
 /// What one worker adds up, and what each of its parts has found, by number.
@@ -80,8 +51,8 @@ pub fn usual_parts(trace: &Trace) -> usize {
     (trace.events().off_cpu.end() / PART_ROWS).clamp(1, PARTS)
 }
 
-/// Walks over the windows, cut into about so many parts, with so many steps at most: `asked` are spans of threads that are asked for, `root_of` says where the chains
-/// of a wait begin, if it is to be explained.
+/// Walks over the windows, cut into about so many parts, if that takes so many steps at most: `asked` are spans of threads that are asked for,
+/// `root_of` says where the chains of a wait begin, if it is to be explained.
 pub fn walk_parts(
     known: &KnownFacts<'_, '_, '_>,
     (windows, count, most_steps): (&Windows, usize, u64),
@@ -90,38 +61,46 @@ pub fn walk_parts(
 ) -> WalkedParts {
     let parts = parts(windows, count);
     let new = || WorkerSums { sums: WaitSums::new(known.trace()), demand_ns: 0, path_ns: 0, found: Vec::new() };
-    let budget = StepBudget::new(most_steps, parts.len());
-    let add = |worker: &mut WorkerSums, number: usize| {
-        if budget.is_exceeded() {
-            return;
-        }
-        // The walk goes back in time.
-        let part = parts[parts.len() - 1 - number];
-        let (chains, found) = worker.walk((known, most_steps), part, asked, root_of);
-        budget.add_part(found.steps);
-        worker.found.push((number, chains, found));
+    let walk = |numbers: &[usize]| {
+        let add = |worker: &mut WorkerSums, at: usize| {
+            // The walk goes back in time.
+            let part = parts[parts.len() - 1 - numbers[at]];
+            let (chains, found) = worker.walk(known, part, asked, root_of);
+            worker.found.push((numbers[at], chains, found));
+        };
+        parallel::fold(numbers.len(), new, add)
     };
+    let (probes, others): (Vec<usize>, Vec<usize>) = (0..parts.len()).partition(|number| number % PROBED == PROBED / 2);
+    let mut workers = walk(&probes);
+    let of_probes: u64 = workers.iter().flat_map(|worker| &worker.found).map(|(.., found)| found.steps).sum();
+    let steps = (of_probes as f64 * parts.len() as f64 / probes.len().max(1) as f64) as u64;
+    let is_cut = steps > most_steps;
+    if !is_cut {
+        workers.extend(walk(&others));
+    }
     let mut all = WalkedParts {
         chains: Chains::new(),
         found: FoundCauses::default(),
         sums: WaitSums::new(known.trace()),
         demand_ns: 0,
         path_ns: 0,
-        steps: 0,
-        is_cut: false,
+        steps,
+        is_cut,
     };
     let mut found = Vec::new();
-    for worker in parallel::fold(parts.len(), new, add) {
+    for worker in workers {
         all.sums.add_all(&worker.sums);
         all.demand_ns = all.demand_ns.saturating_add(worker.demand_ns);
         all.path_ns = all.path_ns.saturating_add(worker.path_ns);
         found.extend(worker.found);
     }
-    (all.steps, all.is_cut) = (budget.all_steps(), budget.is_exceeded());
     found.sort_unstable_by_key(|(number, ..)| *number);
     for (_, chains, of_part) in found {
         let here = all.chains.add(&chains);
         all.found.add(of_part, &here);
+    }
+    if !is_cut {
+        all.steps = all.found.steps;
     }
     all
 }
@@ -142,12 +121,12 @@ impl WorkerSums {
     /// Walks over a part of the time.
     fn walk(
         &mut self,
-        (known, most_steps): (&KnownFacts<'_, '_, '_>, u64),
+        known: &KnownFacts<'_, '_, '_>,
         part: (u64, u64),
         asked: &[AskedSpan],
         root_of: &impl Fn(&Wait) -> Option<NodeId>,
     ) -> (Chains, FoundCauses) {
-        let mut walk = WaitWalk::new(known).with_steps(most_steps);
+        let mut walk = WaitWalk::new(known);
         for (thread, (from, to), root) in within(asked, part) {
             self.path_ns += if root == PATH { to - from } else { 0 };
             walk.ask(thread, (from, to), root);
