@@ -10,7 +10,7 @@ use dwell_query::measure::quantile::{median, median_of};
 use dwell_query::measure::site::Site;
 use dwell_query::question::windows::Part;
 use dwell_query::stacks::call_stacks::FunctionId;
-use dwell_query::stacks::own_code::MODULE_LOADERS;
+use dwell_query::stacks::own_code;
 use dwell_view::Word;
 
 use crate::findings::claim::{Claim, of_thread};
@@ -245,7 +245,7 @@ fn blocked(
 /// Whether the loop was mostly busy with loading modules: a loader is among what it called.
 fn loads_modules(evidence: &Evidence<'_, '_>, places: &BTreeMap<StackId, u64>) -> bool {
     let names = |stack: StackId| evidence.fold.sums.stacks.whole_names(stack);
-    let is_loading = |stack| names(stack).take_while(|name| !runs_loop(name)).any(|it| MODULE_LOADERS.contains(&it));
+    let is_loading = |stack| own_code::loads_modules(names(stack).take_while(|name| !runs_loop(name)), false);
     let sum_ns = |sum: u64, ns: &u64| sum.saturating_add(*ns);
     let loading = places.iter().filter(|(stack, _)| is_loading(**stack)).map(|(_, ns)| ns);
     loading.fold(0, sum_ns) as f64 > MOSTLY * places.values().fold(0, sum_ns) as f64

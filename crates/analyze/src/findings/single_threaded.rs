@@ -8,7 +8,7 @@ use dwell_query::engine::fold::Fold;
 use dwell_query::engine::target::target_concurrency;
 use dwell_query::measure::utilization::total;
 use dwell_query::question::query::Query;
-use dwell_query::stacks::own_code::{FIRST_SCRIPT, MODULE_LOADERS};
+use dwell_query::stacks::own_code::{self, FIRST_SCRIPT};
 use dwell_view::{Word, glob};
 
 use crate::findings::claim::{Claim, of_thread};
@@ -170,9 +170,8 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
 /// Whether it mostly loads modules of a script there, which is done one after another whoever asks.
 fn loads_modules(fold: &Fold<'_>, places: &BTreeMap<StackId, u64>) -> bool {
     let is_loading = |stack: StackId| {
-        let is_loader = |name: &&str| MODULE_LOADERS.contains(name);
-        let of_first_script = fold.sums.stacks.whole_names(stack).any(|name| name == FIRST_SCRIPT);
-        fold.sums.stacks.whole_names(stack).filter(is_loader).count() > usize::from(of_first_script)
+        let names = || fold.sums.stacks.whole_names(stack);
+        own_code::loads_modules(names(), names().any(|name| name == FIRST_SCRIPT))
     };
     let loading_ns: u64 = places.iter().filter(|(stack, _)| is_loading(**stack)).map(|(_, ns)| ns).sum();
     2 * loading_ns > places.values().sum::<u64>()

@@ -14,8 +14,8 @@ use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_wo
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, called_file, is_connection_pool, is_response, is_within_machine, kept_at,
-    library_wait, sleeps_for_lock, takes_requests, waits_at,
+    RootCause, asked_collections, called_file, is_connection_pool, is_of_many_files, is_response, is_within_machine,
+    kept_at, library_wait, sleeps_for_lock, takes_requests, waits_at,
 };
 
 /// Part of a role's life below which its threads are never without work.
@@ -198,7 +198,9 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Network if may_be_held_back(names, root) => say!(ADVICE_HELD_BACK),
         CauseKind::Network => say!(ADVICE_NETWORK),
         CauseKind::Outside | CauseKind::Kernel if is_held_by_tools(names, root.cause.label) => say!(ADVICE_TOOLS),
-        CauseKind::Outside if is_of_files(names, root.cause.label) => say!(ADVICE_FILE_SERVER),
+        CauseKind::Outside if reads_file(names, root.cause.label) || is_of_many_files(names, root.cause.label) => {
+            say!(ADVICE_FILE_SERVER)
+        }
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
@@ -224,11 +226,6 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         },
         _ => say!(ADVICE_UNSEEN),
     }
-}
-
-/// Whether it is a call that reads a file, or many of them.
-fn is_of_files(names: &Names<'_, '_>, label: LabelId) -> bool {
-    reads_file(names, label) || names.label(label).contains(" files")
 }
 
 /// Whether it is a lock of the kernel that tools take to look at a program: that of its address space, or of a file's probes (`uprobe_mmap`,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dwell_model::StackId;
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::sweep::ConcurrencyStats;
-use dwell_query::stacks::own_code::{FIRST_SCRIPT, MODULE_LOADERS};
+use dwell_query::stacks::own_code::{self, FIRST_SCRIPT};
 use dwell_query::stacks::system_calls::PAGE_FAULTS;
 use dwell_view::Sentence;
 
@@ -45,9 +45,8 @@ fn is_loading(fold: &Fold<'_>, root: &RootCause, stack: StackId) -> bool {
     let names: Vec<&str> = fold.sums.stacks.whole_names(stack).collect();
     let own = function_at(&root.at);
     let called = names.iter().rposition(|name| *name == own).map_or(&names[..], |at| &names[..at]);
-    let loaders = called.iter().filter(|function| MODULE_LOADERS.contains(function)).count();
     let of_first_script = names.contains(&FIRST_SCRIPT) && (own == NO_NAME || called.len() == names.len());
-    loaders > usize::from(of_first_script)
+    own_code::loads_modules(called.iter().copied(), of_first_script)
 }
 
 /// What to do about what runs.

@@ -10,6 +10,11 @@ pub const MODULE_LOADERS: &[&str] = &["_find_and_load", "Module._load"];
 /// The function by which Node runs the script that it is given, which loads it as it loads modules (lib/internal/modules/run_main.js).
 pub const FIRST_SCRIPT: &str = "executeUserEntryPoint";
 
+/// Whether a module is loaded where these functions are called; the first script is loaded by one of them, if that is among them.
+pub fn loads_modules<'f>(called: impl Iterator<Item = &'f str>, has_first_script: bool) -> bool {
+    called.filter(|function| MODULE_LOADERS.contains(function)).count() > usize::from(has_first_script)
+}
+
 /// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
 pub const SYSTEM_LIBRARIES: &[&str] = &[
     "libc",

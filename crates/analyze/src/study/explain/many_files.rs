@@ -13,6 +13,8 @@ const READS: &[&str] = &[
     "read", "pread64", "readv", "preadv", "preadv2", "open", "openat", "openat2", "stat", "lstat", "newfstatat", "statx", "access",
     "faccessat2", "getdents64", "readlink", "readlinkat",
 ];
+/// What they are called behind their number.
+const FILES: &str = " files";
 /// Part of the files that a folder must have below it to be named.
 const MOST: f64 = 0.8;
 /// Files from which on they are many, where none of them takes half of the time.
@@ -52,6 +54,11 @@ pub fn called_file<'n>(names: &'n Names<'_, '_>, label: LabelId) -> Option<&'n s
     (reads && path.starts_with('/')).then_some(path)
 }
 
+/// Whether what has the label is many files, as [`many_files_as_one`] calls them.
+pub fn is_of_many_files(names: &Names<'_, '_>, label: LabelId) -> bool {
+    names.label(label).contains(FILES) && names.call(label).is_some_and(|call| READS.contains(&call.as_str()))
+}
+
 fn is_of_many(reads: &[RootCause]) -> bool {
     let ns = |root: &RootCause| root.wait_ns.max(root.path_ns);
     let (all, most) = reads.iter().map(ns).fold((0, 0), |(all, most), ns| (all + ns, most.max(ns)));
@@ -62,8 +69,8 @@ fn is_of_many(reads: &[RootCause]) -> bool {
 fn as_one(names: &mut Names<'_, '_>, reads: Vec<RootCause>) -> Option<RootCause> {
     let files: Vec<&str> = reads.iter().filter_map(|root| file_of(names, root)).collect();
     let text = match folder_of_most(&files) {
-        (folder, below) if below == files.len() => format!("{below} files below {folder}"),
-        (folder, _) => format!("{} files, most of them below {folder}", files.len()),
+        (folder, below) if below == files.len() => format!("{below}{FILES} below {folder}"),
+        (folder, _) => format!("{}{FILES}, most of them below {folder}", files.len()),
     };
     let mut one = reads.into_iter().reduce(|mut one, other| {
         one.add(other);
