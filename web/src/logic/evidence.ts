@@ -92,6 +92,7 @@ const CASES: Record<string, Case> = {
   'small-reads': CALLS,
   'small-writes': CALLS,
   'memory-churn': CALLS,
+  'garbage-collection': CALLS,
   'accept-bottleneck': SOCKET,
   'slow-reader': {
     // No thread waits for the reader: the loop waits for whatever comes.

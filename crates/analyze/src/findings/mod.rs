@@ -5,6 +5,7 @@
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
 mod claim;
+mod collecting;
 mod connecting_times;
 mod connection_churn;
 mod counters;
@@ -118,6 +119,7 @@ findings! {
     small_reads::SMALL_READS => small_reads::small_reads;
     small_calls::SMALL_WRITES => small_calls::small_writes;
     memory_churn::MEMORY_CHURN => memory_churn::memory_churn;
+    collecting::GARBAGE_COLLECTION => collecting::garbage_collection;
     outliers::OUTLIERS_CPU_TAKEN => outliers::cpu_taken;
     outliers::OUTLIERS_INTERRUPTED => outliers::interrupted;
     outliers::OUTLIERS_MEMORY => outliers::memory;
@@ -158,6 +160,9 @@ fn found_in(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
 
 /// Id of the finding on connections that serve a question or two each. The summary tells it in place of what making them takes.
 pub const CONNECTION_CHURN: &str = connection_churn::CONNECTION_CHURN.id;
+
+/// Id of the finding on a collector's CPU time. The summary leaves it out where a cause tells of collections.
+pub const GARBAGE_COLLECTION: &str = collecting::GARBAGE_COLLECTION.id;
 
 /// Id of the finding on short waits for one object. The summary leaves it out where a cause explains these waits.
 pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;

@@ -1,6 +1,7 @@
 //! Each finding on a program that has it, and none on healthy ones.
 
 mod claims;
+mod collecting;
 mod connection_churn;
 mod event_loops;
 mod memory_churn;

@@ -6,7 +6,7 @@ use dwell_query::stacks::frames::frame_rows;
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::reports::contended_lock::{
-    contended_lock, contention, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
+    contended_lock, contention, is_between_regions, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
 };
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::told_causes::is_cut_off;
@@ -68,10 +68,13 @@ pub fn advice(
     }
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
+        (CauseKind::Ran, Some(_)) if kind == Contention::Barrier && is_between_regions(fold, explanation, root) => {
+            say!(ADVICE_BETWEEN_REGIONS)
+        }
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
             MeanwhileKind::Polled(_) => pace_words::polled(explanation, root),
-            _ => say!(ADVICE_POLLED),
+            _ => pace_words::polls(explanation, root),
         },
         (CauseKind::Slept, None) if sleeps_for_lock(&fold.sums.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => {

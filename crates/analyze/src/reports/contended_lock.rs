@@ -2,6 +2,8 @@
 
 use dwell_model::ObjectType;
 use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::frames::{frame_rows, module_path};
+use dwell_query::stacks::own_code::is_of_openmp;
 use dwell_view::Sentence;
 
 use crate::sentences::say;
@@ -103,6 +105,18 @@ fn is_for_mates(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&
     let of_mate = |(chain, _): &&&(Vec<Link>, u64)| chain.last().is_some_and(|link| is_mate(link.role));
     let mates_ns: u64 = chains.iter().filter(of_mate).map(|(_, ns)| ns).sum();
     mates_ns as f64 >= MATES_SHARE * chains.iter().map(|(_, ns)| ns).sum::<u64>() as f64
+}
+
+/// Whether what OpenMP's threads wait for is done outside its parallel regions: they are parked until the next one begins.
+pub fn is_between_regions(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let (trace, names) = (fold.trace, &explanation.names);
+    let is_openmp = |(chain, _): &(Vec<Link>, u64)| {
+        let label = chain.first().map(|link| link.label);
+        label.and_then(|label| names.object_type_of(label)) == Some(ObjectType::OpenMpBarrier)
+    };
+    let in_region = frame_rows(trace, root.stack)
+        .any(|frame| is_of_openmp(module_path(trace, frame), &trace.frames.function[frame]));
+    root.chains.iter().all(is_openmp) && root.stack.is_some() && !in_region
 }
 
 /// What to do about what a thread does while others need what it has.

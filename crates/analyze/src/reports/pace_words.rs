@@ -10,9 +10,11 @@ use crate::study::explain::{
 };
 
 /// Part of the way to the program's end from which on they may be.
-const PACE: f64 = 0.5;
+const PACE: f64 = 0.2;
 /// The same of the timers of event loops, which do other things between them.
-const LOOP_PACE: f64 = 0.3;
+const LOOP_PACE: f64 = 0.1;
+/// Part of its life that a thread sleeps from which on it does mostly that.
+const MOSTLY: f64 = 0.5;
 
 /// How long a wait of an event loop for its own timer is, ns, and which part of all of these, from which on it may be the time-out of something
 /// that did not come.
@@ -31,21 +33,23 @@ pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let waits_once = |link: &Link| {
         let all = names.place(link.place).map(|place| waits_at((fold.trace, names), link.role, &place.at, |_| true));
         let is_futex = names.object_type_of(link.label) == Some(ObjectType::Futex);
-        is_futex && all.is_some_and(|(count, ns)| count == 1 && ns as f64 >= PACE * explanation.elapsed_ns as f64)
+        is_futex && all.is_some_and(|(count, ns)| count == 1 && ns as f64 >= MOSTLY * explanation.elapsed_ns as f64)
     };
     let takes = |link: &Link| {
         let kind = names.object_type_of(link.label);
-        matches!(kind, Some(ObjectType::ConditionVariable | ObjectType::WaitGroup))
+        use ObjectType::{Channel, ConditionVariable, Stream, WaitGroup};
+        matches!(kind, Some(ConditionVariable | WaitGroup | Channel | Stream))
             || names.label(link.label).contains(CHANGES)
             || waits_once(link)
     };
     let is_handed = !root.chains.is_empty() && root.chains.iter().all(|(chain, _)| chain.first().is_some_and(takes));
     let is_joined = || root.chains.iter().all(|(chain, _)| chain.first().is_some_and(waits_once));
     let mostly_sleeps = explanation.accounts.get(&root.cause.role).is_some_and(|account| {
-        let one = account.threads == 1 && root.wait_ns as f64 >= PACE * account.life_ns as f64;
-        one || (account.own_ns as f64 >= PACE * account.life_ns as f64 && is_joined())
+        let one = account.threads == 1 && root.wait_ns as f64 >= MOSTLY * account.life_ns as f64;
+        one || (account.own_ns as f64 >= MOSTLY * account.life_ns as f64 && is_joined())
     });
-    if is_handed && mostly_sleeps { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+    let only_sleeps = names.role(root.cause.role) == SLEEP_PROGRAM;
+    if is_handed && (mostly_sleeps || only_sleeps) { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
 
 /// How sets are called by which threads hear of changes of files.
@@ -56,7 +60,7 @@ pub fn awaits_changes(names: &Names<'_, '_>, root: &RootCause) -> bool {
     names.label(root.cause.label).contains(CHANGES)
 }
 
-/// Whether the program hardly does anything else, and nobody waits for that.
+/// Whether the program does that for much of its time, and nobody waits for it.
 fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
     root.is_of_the_end() && root.path_ns as f64 >= PACE * explanation.path_ns as f64
 }
@@ -64,6 +68,11 @@ fn is_pace(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
 /// What to do about a sleep until whose end others look again and again whether they may go on, or keep a pace of their own.
 pub fn polled(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     if is_pace(explanation, root) { say!(ADVICE_POLLED_PACED) } else { say!(ADVICE_POLLED_BY_OTHERS) }
+}
+
+/// What to do about sleeps while others do something: it may look whether they are ready, or each has a pace of its own.
+pub fn polls(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if is_pace(explanation, root) { say!(ADVICE_POLLS_OR_PACED) } else { say!(ADVICE_POLLED) }
 }
 
 /// What to do about a wait that nobody was seen to end, while others did something.

@@ -16,6 +16,7 @@ use crate::reports::explain;
 use crate::reports::summary_order::{FindingWeight, is_told, order};
 use crate::reports::through_fibers::of_causes;
 use crate::reports::waits::busy_waits;
+use crate::study::explain::CauseKind;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::losses::stacks;
 use crate::tables::notes::notes_of_summary;
@@ -236,9 +237,16 @@ fn findings_beside(fold: &Fold<'_>, explained: &explain::InSummary) -> Vec<(&'st
         _ => String::new(),
     };
     let chains: Vec<String> = causes.rows.iter().map(links).collect();
+    let kind = causes.columns.iter().position(|column| column.id == "kind");
+    let collects = |row: &Row| {
+        let kind = kind.and_then(|column| row.values.get(column));
+        matches!(kind, Some(Value::Text(kind)) if kind == CauseKind::Collected.id())
+    };
+    let has_collections = causes.rows.iter().any(collects);
     let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
     let is_told = |def: &FindingDef, finding: &Finding| match (def.id, finding.during) {
         (findings::FINE_GRAINED_WAITS, _) => of_cause(without_count(&finding.subject)),
+        (findings::GARBAGE_COLLECTION, _) => has_collections,
         // That others waited meanwhile is the same, seen from the other side.
         (findings::SINGLE_THREADED_PHASE, Some((from, to))) => {
             explained.ran.iter().any(|(function, wall_ns)| *function == finding.subject && 2 * wall_ns >= to - from)

@@ -11,7 +11,7 @@ sentence_table! {
         "その {share} はカーネルの中で、{call} のためです。";
     CAUSE_REPEATED = "cause-repeated", "That is {count} sleeps of {each} each, on average.",
         "{count} 回のスリープで、平均 {each} です。";
-    CAUSE_VAIN_LOCK = "cause-vain-lock", "Right before {count} of these {all} waits[, {each} each on average,] it tried in vain to lock {object}.",
+    CAUSE_VAIN_LOCK = "cause-vain-lock", "Right before {count} of these {all} waits[, {each} each on average,] an attempt to lock {object} failed.",
         "この待機 {all} 回[ (平均 {each})] のうち {count} 回の直前に、{object} のロックを試みて失敗しています。";
     CAUSE_VAIN_HOLDER = "cause-vain-holder", "Mostly {holder} had it.",
         "保持していたのは主に {holder} です。";
@@ -177,6 +177,9 @@ sentence_table! {
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
     ADVICE_POLLED = "advice-polled", "It looks again and again whether others are ready: what they did meanwhile is what to make faster.", "他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
+    ADVICE_POLLS_OR_PACED = "advice-polls-or-paced",
+        "If each goes at the pace at which it is meant to go, nothing is wrong. Else it looks again and again whether others are ready: what they did meanwhile is what to make faster.",
+        "それぞれが意図した周期で動いているなら、問題はありません。そうでなければ、他のスレッドの完了を繰り返し確認しています。高速化すべきなのは、その間に他のスレッドが行っていた処理です。";
     ADVICE_POLLED_BY_OTHERS = "advice-polled-by-others",
         "Others look again and again whether they may go on: give back what they need (a lock file, a transaction) before this sleep, and let them wait for something that wakes them.",
         "他のスレッドが、先に進めるかどうかを繰り返し確認しています。このスリープの前に、それらが必要とするもの (ロックファイル、トランザクション) を返し、起床させてくれるものを待つようにしてください。";
@@ -234,6 +237,9 @@ sentence_table! {
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
         "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_BETWEEN_REGIONS = "advice-between-regions",
+        "One thread does this alone, outside the parallel regions: do it in parallel, beside them, or do less of it.",
+        "並列領域の外で、1 つのスレッドだけがこれを実行しています。並列に実行する、並列領域と同時に実行する、または処理を減らしてください。";
     ADVICE_ADDRESS_SPACE = "advice-address-space",
         "All threads of a process share the kernel's lock of its address space: map, unmap and touch new memory less often (keep and reuse it, larger pieces, huge pages), or use processes.",
         "プロセスのすべてのスレッドは、アドレス空間のカーネル・ロックを共有します。メモリーのマップ、アンマップ、新しいページへのアクセスを減らす (再利用、大きな単位、ヒュージページ) か、プロセスを分けてください。";
@@ -282,7 +288,7 @@ sentence_table! {
     ADVICE_LOCK_UNFINISHED = "advice-lock-unfinished", "Whoever has {label} did not give it back: look for a thread that waits itself while it has it (a deadlock), that ended or returned without releasing it, or that works for so long.",
         "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。";
     ADVICE_COLLECTED = "advice-collected",
-        "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
+        "Allocate less, keep less alive, or give the heap more room (GOGC and GOMEMLIMIT of Go, -Xmx of a JVM, --max-semi-space-size of Node); a collector that works beside the program stops it for less.",
         "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
     ADVICE_LIBUV_POOL = "advice-libuv-pool",
         "A thread of libuv's pool does this, which is for all files, names, compression and cryptography: make the pool larger (UV_THREADPOOL_SIZE, 4 unless it is set), or give this a worker of its own (worker_threads).",

@@ -75,6 +75,9 @@ sentence_table! {
     MEMORY_CHURN = "memory-churn",
         "{process} spent {cpu}, {share} of its CPU time, on memory that it takes from the kernel and gives back: {faults} in page faults, {calls} in munmap, mmap and their kin.",
         "{process} は CPU 時間の {share} にあたる {cpu} を、カーネルからのメモリーの取得と返却に費やしました。ページフォルトが {faults}、マップとその解除などの呼び出しが {calls} です。";
+    GARBAGE_COLLECTION = "garbage-collection",
+        "{process} spent {cpu}, {share} of its CPU time, on collecting garbage.",
+        "{process} は CPU 時間の {share} にあたる {cpu} をガベージ・コレクションに費やしました。";
     SMALL_FILE_READS = "small-file-reads",
         "{process} made {calls} calls that read, of {bytes} {bytes|byte|bytes} each on average; they took {cpu}, {share} of its CPU time.",
         "{process} は読み取りの呼び出しを {calls} 回行いました (平均 {bytes} バイト)。CPU 時間の {share} にあたる {cpu} がこれらに費やされました。";

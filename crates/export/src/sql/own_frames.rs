@@ -2,7 +2,7 @@
 
 use dwell_analyze::own_code::{
     FROZEN_MODULES, INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_LIBRARY, PYTHON_NATIVE, PYTHONS, SCRIPT_ENDINGS,
-    SCRIPT_LIBRARIES, STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
+    SCRIPT_LIBRARIES, STANDARD_ENDS, STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
 };
 use dwell_model::StackEnd;
 
@@ -48,7 +48,7 @@ fn with() -> String {
     case when file = '' then null when line = 0 then file else file || ':' || line end as place,
     not (kernel or coalesce(is_system, false)) as is_user,
     (script and (file = '' or {frozen} or {script_libraries}))
-      or coalesce(is_interpreter, false) or {sources} or {names} as is_standard
+      or coalesce(is_interpreter, false) or {sources} or {names} or {name_ends} as is_standard
   from raw.frames as frames left join system_modules on system_modules.id = frames.module
 ), ends as (
   select stacks.row_id as id, case when stacks.parent < stacks.row_id then stacks.parent end as parent, stacks.\"end\" as walk_end,
@@ -79,6 +79,7 @@ fn with() -> String {
         script_libraries = script_libraries(),
         sources = begins("file", STANDARD_SOURCES),
         names = begins("frames.function", STANDARD_NAMES),
+        name_ends = ends("frames.function", STANDARD_ENDS),
     )
 }
 

@@ -52,6 +52,9 @@ pub const SYSTEM_LIBRARIES: &[&str] = &[
     "libinfinipath",
     "libfabric",
 ];
+/// Those of OpenMP's runtimes, and how their functions' names begin.
+const OPENMP_RUNTIMES: &[&str] = &["libgomp", "libomp", "libiomp5"];
+const OPENMP_NAMES: &[&str] = &["GOMP_", "gomp_", "__kmp"];
 /// How the names of Open MPI's modules begin.
 pub const MPI_MODULE: &str = "mca_";
 
@@ -87,8 +90,16 @@ pub const STANDARD_NAMES: &[&str] = &[
     "__gnu_cxx::",
     "<std::",
     "<core::",
-    // The JVM's stubs.
+    // The JVM's stubs: of the assembler, and of C2 (share/opto/runtime.cpp).
     "StubRoutines (",
+    "_complete_monitor_locking",
+    "_monitor_notify",
+    "_new_instance_Java",
+    "_new_array_Java",
+    "_new_array_nozero",
+    "_multianewarray",
+    "C2 Runtime ",
+    "C1 Runtime ",
     // Go's, as far as threads wait in them.
     "runtime.",
     "runtime/",
@@ -103,6 +114,8 @@ pub const STANDARD_NAMES: &[&str] = &[
     "camlStdlib__",
     "camlThread__",
 ];
+/// How those of C1's stubs end (share/c1/c1_Runtime1.cpp).
+pub const STANDARD_ENDS: &[&str] = &[" Runtime1 stub"];
 /// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
 pub const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];
 
@@ -145,6 +158,11 @@ pub fn is_telling_script_library(file: &str) -> bool {
     is_script_library(file) && !file.ends_with(PYTHON_THREADING)
 }
 
+/// Whether a function is of a runtime of OpenMP, by its file or its name.
+pub fn is_of_openmp(path: &str, function: &str) -> bool {
+    is_called(path, OPENMP_RUNTIMES) || OPENMP_NAMES.iter().any(|start| function.starts_with(start))
+}
+
 /// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
 pub fn is_system_module(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
@@ -161,6 +179,7 @@ pub fn is_standard_code(file: &str, function: &str, script: bool) -> bool {
     (script && (file.is_empty() || is_script_library(file)))
         || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
         || STANDARD_NAMES.iter().any(|start| function.starts_with(start))
+        || STANDARD_ENDS.iter().any(|end| function.ends_with(end))
 }
 
 #[cfg(test)]
@@ -186,6 +205,14 @@ mod tests {
         for file in ["/srv/app.rb", "/var/lib/ruby/gems/3.1.0/gems/rack/lib/rack.rb", "/srv/index.php"] {
             assert!(!is_standard_code(file, "call", true), "{file}");
         }
+    }
+
+    #[test]
+    fn stubs_of_the_jvm_are_no_code_of_the_program() {
+        for stub in ["monitorenter_nofpu Runtime1 stub", "_complete_monitor_locking_Java", "StubRoutines (1)"] {
+            assert!(is_standard_code("", stub, false), "{stub}");
+        }
+        assert!(!is_standard_code("SyncHot.java", "SyncHot.record", false));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod by_type;
 mod request_waits;
 mod telling_keys;
+mod watchers;
 
 use std::collections::HashSet;
 use std::iter;
@@ -38,6 +39,7 @@ use crate::study::explain::terms::{
     PlaceId, RoleId, WaitClass, asks, asks_alone, is_client_socket, is_connection_pool, is_internal, is_needed,
     is_of_event_loop, is_response, is_safepoint, is_within_machine, listens, parks_threads, serves,
 };
+use crate::study::explain::vain_sleeps::keys_of_lock_polls;
 use crate::study::explain::wait_ends::{WaitEnds, waited_for, waker_of};
 use crate::study::explain::waiting_calls::{LISTENS, READS, calls_one_of};
 
@@ -145,9 +147,10 @@ impl<'n, 't> Classes<'n, 't> {
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
-        let pool_answers = pool_answers(trace, role_of);
+        let (pool_answers, lock_polls) = (pool_answers(trace, role_of), keys_of_lock_polls(trace));
         let of_key = |(number, key): (usize, &EventKey)| match (consumers[number], is_idle(key)) {
             (true, _) => OfKey::Known(WaitClass::Idle),
+            (false, _) if lock_polls[number] => OfKey::Known(WaitClass::Demand),
             (false, false) if pool_answers[number] || classes.stands_still(number) => OfKey::Known(WaitClass::Demand),
             (false, is_idle) => classes.by_key(key, (is_idle, workers[number]), &mut place_of),
         };
@@ -463,7 +466,7 @@ impl<'n, 't> Classes<'n, 't> {
         if self.wait_ends.is_interval_poll(&key) {
             return WaitClass::Demand;
         }
-        if self.is_ruby_sleep(thread, row) {
+        if self.is_ruby_sleep(thread, row) || self.wait_ends.keeps_pace(&key) {
             return WaitClass::Own;
         }
         let ender = self.wait_ends.ended_by(thread, row);

@@ -24,6 +24,9 @@ const ASKS_SHARE: f64 = 0.5;
 /// answer looks less often.
 const PACE_NS: u64 = 3_000_000;
 const HARDLY_ANY: f64 = 0.05;
+/// They are only a pace, and no question of anybody's, where hardly one of so many is ever answered.
+const PACED: u64 = 100;
+const NEARLY_NONE: f64 = 0.005;
 
 /// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
 pub type WaitPlace = (ObjectId, PlaceId);
@@ -41,8 +44,17 @@ struct TimeOuts {
     open_ns: u64,
 }
 
-/// The places at which waits are cut into intervals, of keys with a place.
-pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<PlaceId>) -> HashSet<WaitPlace> {
+/// Places at which waits on sockets end by time-outs that are no end of a question.
+#[derive(Default)]
+pub struct IntervalPolls {
+    /// Where waits for an answer are cut into intervals.
+    pub cut: HashSet<WaitPlace>,
+    /// Where short time-outs keep a pace: nothing is asked.
+    pub paces: HashSet<WaitPlace>,
+}
+
+/// Those of a trace, of keys with a place.
+pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<PlaceId>) -> IntervalPolls {
     let events = trace.events();
     let timed_out = |key: &EventKey| Outcome::from_code(key.outcome()) == Outcome::TimedOut;
     let (mut threads, mut places) = (BTreeSet::new(), BTreeMap::new());
@@ -62,14 +74,29 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
         };
         count(trace, (thread, asked), place_of, &mut places);
     }
-    let is_cut = |(place, counts): (WaitPlace, TimeOuts)| {
-        let goes_on = counts.goes_on >= HABIT && counts.goes_on as f64 >= CUT_SHARE * counts.all as f64;
-        let asks = counts.open_ns as f64 >= ASKS_SHARE * counts.loops_ns as f64;
-        let is_answered = counts.answered as f64 >= HARDLY_ANY * counts.all as f64;
-        let is_pace = counts.wait_ns < PACE_NS * counts.all && !is_answered;
-        (goes_on && asks && !is_pace).then_some(place)
-    };
-    places.into_iter().filter_map(is_cut).collect()
+    let mut polls = IntervalPolls::default();
+    for (place, counts) in places {
+        if counts.are_paced(HARDLY_ANY) {
+            let asks_nothing = counts.all >= PACED && counts.are_paced(NEARLY_NONE);
+            polls.paces.extend(asks_nothing.then_some(place));
+        } else {
+            polls.cut.extend(counts.are_cut().then_some(place));
+        }
+    }
+    polls
+}
+
+impl TimeOuts {
+    /// Whether they are short, and no more than this part of the waits there is ever answered.
+    fn are_paced(&self, answered: f64) -> bool {
+        self.wait_ns < PACE_NS * self.all && (self.answered as f64) < answered * self.all as f64
+    }
+
+    /// Whether they are parts of waits that go on.
+    fn are_cut(&self) -> bool {
+        let goes_on = self.goes_on >= HABIT && self.goes_on as f64 >= CUT_SHARE * self.all as f64;
+        goes_on && self.open_ns as f64 >= ASKS_SHARE * self.loops_ns as f64
+    }
 }
 
 /// When requests of processes that ask over TCP waited for their answers.
@@ -175,7 +202,27 @@ mod tests {
         }
         trace.objects.name.fill(object.into());
         trace.tables_changed();
-        !interval_polls(&trace, &|_| Some(0)).is_empty()
+        !interval_polls(&trace, &|_| Some(0)).cut.is_empty()
+    }
+
+    /// Whether waits of so many turns of the thread keep a pace, the first `answered` of which somebody ends.
+    fn keeps_pace(turns: usize, answered: usize) -> bool {
+        let mut trace = trace(&format!("a: {}", "x#".repeat(turns)));
+        let rows = 0..trace.off_cpu.wait_ns.len();
+        let rows: Vec<usize> = rows.filter(|row| trace.off_cpu.wait_ns[*row] > 0).collect();
+        for (number, row) in rows.into_iter().enumerate() {
+            let outcome = if number < answered { Outcome::Woken } else { Outcome::TimedOut };
+            trace.off_cpu.outcome[row] = outcome.code();
+        }
+        trace.tables_changed();
+        !interval_polls(&trace, &|_| Some(0)).paces.is_empty()
+    }
+
+    #[test]
+    fn many_short_time_outs_that_nothing_else_ends_are_a_pace() {
+        assert!(keeps_pace(300, 0) && keeps_pace(300, 1));
+        assert!(!keeps_pace(300, 3), "answers come");
+        assert!(!keeps_pace(20, 0), "not known of so few");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod open_requests;
 mod servers;
 mod waiting_connections;
+mod watchers;
 
 use std::collections::BTreeMap;
 

@@ -57,39 +57,109 @@ fn ends_by_itself(trace: &Trace, key: &EventKey) -> bool {
         || Outcome::from_code(key.outcome()) == Outcome::TimedOut
 }
 
-/// The same of the threads' waits whose key `counts`.
+/// Of each key: whether its waits are sleeps, mostly right after a try in vain for a file's lock: waits for whoever has that.
+pub fn keys_of_lock_polls(trace: &Trace) -> Vec<bool> {
+    let (events, table) = (trace.events(), &trace.vain_tries);
+    let mut of_key = vec![(0u64, 0u64); events.keys.len()];
+    for (thread, tries) in TriesOfThreads::new(trace).all() {
+        for sleep in sleeps_of(trace, thread, tries, |key| ends_by_itself(trace, key)) {
+            let Some((after_tries_ns, all_ns)) = of_key.get_mut(sleep.key as usize) else { continue };
+            let for_lock = |row: usize| VainTry::from_code(table.kind[row]) == VainTry::FileLock;
+            *all_ns = all_ns.saturating_add(sleep.ns);
+            *after_tries_ns =
+                after_tries_ns.saturating_add(if sleep.after.is_some_and(for_lock) { sleep.ns } else { 0 });
+        }
+    }
+    of_key.into_iter().map(|(after_tries_ns, all_ns)| all_ns > 0 && is_most(after_tries_ns, all_ns)).collect()
+}
+
+/// Whether sleeps after tries of so long are most of all.
+fn is_most(after_tries_ns: u64, all_ns: u64) -> bool {
+    after_tries_ns as f64 >= MOST * all_ns as f64
+}
+
+/// The tries in vain before the sleeps of each thread, in order of time: its own, and those of programs that its process's parent ran before it,
+/// as `flock -n` and `sleep` in a script.
+struct TriesOfThreads(HashMap<ThreadId, Vec<usize>>);
+
+impl TriesOfThreads {
+    fn new(trace: &Trace) -> Self {
+        let (table, threads) = (&trace.vain_tries, &trace.threads);
+        let parent_of = |thread: usize| {
+            let process = threads.process.get(thread)?.get()?;
+            trace.processes.parent.get(process)?.get()
+        };
+        let (mut of_thread, mut of_children) = (HashMap::<_, Vec<usize>>::new(), HashMap::<_, Vec<usize>>::new());
+        for row in 0..table.len() {
+            of_thread.entry(table.thread[row]).or_default().push(row);
+            if let Some(parent) = table.thread[row].get().and_then(parent_of) {
+                of_children.entry(parent).or_default().push(row);
+            }
+        }
+        for thread in 0..threads.tid.len() {
+            let Some(tries) = parent_of(thread).and_then(|parent| of_children.get(&parent)) else { continue };
+            let behind = tries.partition_point(|row| table.time_ns[*row] < threads.start_ns[thread]);
+            if let Some(last) = behind.checked_sub(1).map(|at| tries[at]) {
+                of_thread.entry(ThreadId::new(thread)).or_default().insert(0, last);
+            }
+        }
+        Self(of_thread)
+    }
+
+    fn of(&self, thread: usize) -> &[usize] {
+        self.0.get(&ThreadId::new(thread)).map_or(&[], Vec::as_slice)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (usize, &[usize])> {
+        self.0.iter().filter_map(|(thread, tries)| Some((thread.get()?, tries.as_slice())))
+    }
+}
+
+/// A sleep of a thread.
+struct Sleep {
+    key: u32,
+    ns: u64,
+    /// The row of the try in vain right before it.
+    after: Option<usize>,
+}
+
+/// A thread's waits whose key `counts`, and which of its tries each came after.
+fn sleeps_of(trace: &Trace, thread: usize, tries: &[usize], counts: impl Fn(&EventKey) -> bool) -> Vec<Sleep> {
+    let (events, table) = (trace.events(), &trace.vain_tries);
+    let (mut sleeps, mut slept_ns) = (Vec::new(), 0);
+    for row in events.off_cpu.of(thread) {
+        let (start_ns, ns, key) = (events.off_cpu.start_ns(row), events.off_cpu.wait_ns(row), events.off_cpu.key(row));
+        if ns == 0 || !counts(&events.key(key)) {
+            continue;
+        }
+        let before = tries.partition_point(|row| table.time_ns[*row] <= start_ns);
+        let last = before.checked_sub(1).map(|at| tries[at]);
+        // One before the sleep before this one was that one's reason.
+        let since_ns =
+            std::mem::replace(&mut slept_ns, events.off_cpu.woken_ns(row)).max(start_ns.saturating_sub(SOON_NS));
+        sleeps.push(Sleep { key, ns, after: last.filter(|row| table.time_ns[*row] >= since_ns) });
+    }
+    sleeps
+}
+
+/// What was tried before most of the threads' waits whose key `counts`.
 fn sleeps_after_tries(
     trace: &Trace,
     threads: impl Iterator<Item = usize>,
     counts: impl Fn(&EventKey) -> bool,
 ) -> Option<VainSleeps> {
-    let (events, table) = (trace.events(), &trace.vain_tries);
+    let (table, tries) = (&trace.vain_tries, TriesOfThreads::new(trace));
     let (mut tried, mut sleeps, mut all_ns): (BTreeMap<(u8, &str), Tried<'_>>, u64, u64) = (BTreeMap::new(), 0, 0);
-    let mut of_thread: HashMap<ThreadId, Vec<usize>> = HashMap::new();
-    (0..table.len()).for_each(|row| of_thread.entry(table.thread[row]).or_default().push(row));
-    for thread in threads {
-        let tries = of_thread.get(&ThreadId::new(thread)).map_or(&[][..], Vec::as_slice);
-        let mut slept_ns = 0;
-        for row in events.off_cpu.of(thread) {
-            let (start_ns, wait_ns) = (events.off_cpu.start_ns(row), events.off_cpu.wait_ns(row));
-            if wait_ns == 0 || !counts(&events.off_cpu_key(row)) {
-                continue;
-            }
-            (sleeps, all_ns) = (sleeps + 1, all_ns.saturating_add(wait_ns));
-            let before = tries.partition_point(|row| table.time_ns[*row] <= start_ns);
-            let last = before.checked_sub(1).map(|at| tries[at]);
-            // One before the sleep before this one was that one's reason.
-            let since_ns =
-                std::mem::replace(&mut slept_ns, events.off_cpu.woken_ns(row)).max(start_ns.saturating_sub(SOON_NS));
-            if let Some(row) = last.filter(|row| table.time_ns[*row] >= since_ns) {
-                let tried = tried.entry((table.kind[row], &table.object[row])).or_default();
-                (tried.count, tried.ns) = (tried.count + 1, tried.ns.saturating_add(wait_ns));
-                *tried.holders.entry(&table.holder[row]).or_default() += 1;
-            }
+    for sleep in threads.flat_map(|thread| sleeps_of(trace, thread, tries.of(thread), &counts)) {
+        (sleeps, all_ns) = (sleeps + 1, all_ns.saturating_add(sleep.ns));
+        if let Some(row) = sleep.after {
+            let tried = tried.entry((table.kind[row], &table.object[row])).or_default();
+            (tried.count, tried.ns) = (tried.count + 1, tried.ns.saturating_add(sleep.ns));
+            *tried.holders.entry(&table.holder[row]).or_default() += 1;
         }
     }
     let ((kind, object), tried) = tried.into_iter().max_by_key(|(_, tried)| tried.ns)?;
-    let is_most = tried.ns as f64 >= MOST * all_ns as f64 && !object.is_empty();
+    let is_most = is_most(tried.ns, all_ns) && !object.is_empty();
     let known = tried.holders.into_iter().filter(|(holder, _)| !holder.is_empty());
     let holder = known.max_by_key(|(_, count)| *count).map(|(holder, _)| holder.to_owned());
     is_most.then(|| VainSleeps {
@@ -104,6 +174,7 @@ fn sleeps_after_tries(
 
 #[cfg(test)]
 mod tests {
+    use dwell_model::ProcessId;
     use dwell_store::tables::VainTryRow;
     use dwell_trace_dsl::{CELL, trace};
 
@@ -135,6 +206,23 @@ mod tests {
         assert_eq!(found(&[(just_before(2), "/lock", "")]), None, "most sleeps have another reason");
         assert_eq!(found(&[(just_before(2), "/a", ""), (just_before(7), "/b", "")]), None, "no one thing");
         assert_eq!(found(&[]), None);
+    }
+
+    #[test]
+    fn a_program_sleeps_for_what_the_one_before_it_tried() {
+        let mut trace = trace("sh: ##########\nflock: ##\nsleep:    #sss#");
+        let mut child = trace.processes.row(0).unwrap();
+        child.parent = ProcessId::new(0);
+        for thread in 1..3 {
+            trace.threads.process[thread] = ProcessId::new(trace.processes.push(child.clone()));
+        }
+        let (kind, object) = (VainTry::FileLock.code(), "/lock".to_owned());
+        let row = VainTryRow { time_ns: CELL / 2, thread: ThreadId::new(1), kind, object, holder: String::new() };
+        trace.vain_tries.push(row);
+        let found = sleeps_after_tries(&trace, std::iter::once(2), |_| true);
+        assert_eq!(found.map(|it| (it.object, it.tries, it.sleeps)), Some(("/lock".into(), 1, 1)));
+        assert_eq!(sleeps_after_tries(&trace, std::iter::once(0), |_| true), None, "the shell did not sleep");
+        assert_eq!(keys_of_lock_polls(&trace).iter().filter(|polls| **polls).count(), 1);
     }
 
     #[test]

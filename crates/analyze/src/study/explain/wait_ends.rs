@@ -7,7 +7,7 @@ use dwell_model::{Outcome, StackId};
 use dwell_query::engine::alike_objects::without_count;
 use dwell_store::{EventKey, Trace};
 
-use crate::study::explain::interval_polls::{CUT_NS, WaitPlace, interval_polls};
+use crate::study::explain::interval_polls::{CUT_NS, IntervalPolls, WaitPlace, interval_polls};
 use crate::study::explain::terms::{GOES_ON_NS, PlaceId, is_client_socket};
 
 /// Rows beside a time-out in which the wait that goes on is looked for.
@@ -24,8 +24,8 @@ pub struct WaitEnds<'t> {
     trace: &'t Trace,
     /// The lines at which answers are waited for, by stack.
     places: HashMap<StackId, PlaceId>,
-    /// Where these waits are cut into intervals.
-    interval_polls: HashSet<WaitPlace>,
+    /// Where these waits are cut into intervals, or keep a pace.
+    interval_polls: IntervalPolls,
     /// Rows that go on, each with the one that ends it: the walk comes from behind, and each part of a long wait leads to the next.
     known: KnownEnds,
 }
@@ -94,7 +94,16 @@ impl<'t> WaitEnds<'t> {
 
     /// Whether the key's waits are parts of a wait for an answer.
     pub fn is_interval_poll(&self, key: &EventKey) -> bool {
-        self.places.get(&key.stack()).is_some_and(|place| self.interval_polls.contains(&(key.object(), *place)))
+        self.is_among(&self.interval_polls.cut, key)
+    }
+
+    /// Whether the key's waits keep a pace by short time-outs, and are for no answer.
+    pub fn keeps_pace(&self, key: &EventKey) -> bool {
+        self.is_among(&self.interval_polls.paces, key)
+    }
+
+    fn is_among(&self, places: &HashSet<WaitPlace>, key: &EventKey) -> bool {
+        self.places.get(&key.stack()).is_some_and(|place| places.contains(&(key.object(), *place)))
     }
 
     /// Whether waits of two keys are for the same thing at the same place.

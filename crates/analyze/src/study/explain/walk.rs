@@ -371,8 +371,8 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         }
         if matches!(kind, ObjectType::Sleep | ObjectType::Timer) {
             // A thread of the runtime that looks after the others did not keep them.
-            let is_own = self.known.classes.of(thread, row, key) == WaitClass::Own;
-            let kind = if is_own { CauseKind::Slept } else { CauseKind::Timer };
+            let is_idle = self.known.classes.of(thread, row, key) == WaitClass::Idle;
+            let kind = if is_idle { CauseKind::Timer } else { CauseKind::Slept };
             return self.book(&askers, (kind, thread), row, (from, to));
         }
         if kind == ObjectType::Signal && self.known.classes.of(thread, row, key) == WaitClass::Demand {

@@ -7,6 +7,7 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::EventKey;
 
 use super::Classes;
+use super::watchers::only_watches;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::go_requests::is_select_of_package;
 use crate::study::explain::terms::{
@@ -14,6 +15,9 @@ use crate::study::explain::terms::{
 };
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::explain::waiting_calls::{SIGNALS, calls_one_of};
+
+/// How descriptors are called from which signals are read: whoever reads one is told of them, and is not stopped.
+const SIGNAL_DESCRIPTOR: &str = "signalfd";
 
 impl Classes<'_, '_> {
     /// The class of waits of a key, as far as what they are for tells.
@@ -32,7 +36,7 @@ impl Classes<'_, '_> {
             }
             ObjectType::ThreadJoin | ObjectType::ChildProcess => Structure,
             ObjectType::Signal => {
-                if calls_one_of(key, SIGNALS) {
+                if calls_one_of(key, SIGNALS) || name.starts_with(SIGNAL_DESCRIPTOR) {
                     Idle
                 } else {
                     Demand
@@ -43,6 +47,7 @@ impl Classes<'_, '_> {
             ObjectType::Stream if is_full_pipe(name) => Demand,
             ObjectType::Semaphore if is_connection_pool(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
+            ObjectType::WaitGroup | ObjectType::Mutex if only_watches(self.trace, key) => Idle,
             // At its end a JVM stops its threads, and lets none of them go on.
             _ if is_unfinished && is_safepoint(name) && self.trace.manifest.exit_status.is_some() => Structure,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
