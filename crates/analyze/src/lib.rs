@@ -40,6 +40,7 @@ pub use dwell_query::question::rates::FrameRates;
 pub use dwell_query::question::windows::elapsed_ns;
 pub use dwell_query::stacks::call_stacks::CallStacks;
 pub use dwell_query::stacks::own_code;
+pub use dwell_query::stacks::project::OF_GO;
 pub use findings::FINDINGS;
 pub use reports::{COLUMNS, Report, compare, report, report_of, report_of_handle};
 pub use sentences::sentences;

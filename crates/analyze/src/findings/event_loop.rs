@@ -213,6 +213,9 @@ fn blocked(
     }
     let longest = long.longest?;
     let handler = handler(evidence, &reader.path, &long.places);
+    if handler.is_none() && long.running_ns < total_ns / 2 {
+        return None; // it waited for events, in a function of the loop that is not known
+    }
     let place = handler.as_ref().and_then(|handler| evidence.fold.sums.stacks.place(handler.place));
     let text = say!(
         EVENT_LOOP_BLOCKED,

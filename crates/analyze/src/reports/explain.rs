@@ -79,6 +79,8 @@ const TOLD_SHARE: f64 = 0.01;
 const TOLD_NS: u64 = 10_000_000;
 /// … or this part of the elapsed time, in a program that is too short for that.
 const SHORT_SHARE: f64 = 0.1;
+/// Part of the elapsed time that a cause of the program's own must explain for nothing to be said of where its threads slept for most of it.
+const MUCH_SHARE: f64 = 0.1;
 /// Part of a cause's waits below which a chain is one of many, and tells nobody anything.
 const TELLING_CHAIN: f64 = 0.05;
 /// Causes of waits for one lock that are told with the largest, at most.
@@ -206,6 +208,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     view.rows = told[..shown].iter().map(|told| row_of(fold, &explanation, &told.row, Some(&told.also))).collect();
     view.notes = accounts(fold, &explanation, &told[..shown]);
     view.notes.extend(estimated(&explanation));
+    let much_ns = part(MUCH_SHARE);
     let says_nothing = told.is_empty() && !wait_unexplained(fold, &explanation);
     if told.len() > shown {
         let rest = told[shown..].iter().map(|told| told.row.ns()).sum();
@@ -216,7 +219,7 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let account = account(fold, &explanation);
     let not_held_up = match says_nothing {
         true => Some(not_held_up(fold, &mut explanation, least)),
-        false if told.iter().any(|told| told.row.is_of_program()) => None,
+        false if told.iter().any(|told| told.row.is_of_program() && told.row.ns() >= much_ns) => None,
         false => where_threads_sleep(fold, &mut explanation),
     };
     let busy_shares = std::mem::take(&mut explanation.busy_shares);

@@ -4,19 +4,29 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use dwell_model::ObjectType;
+use dwell_model::{ObjectType, Outcome, WakerKind};
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
+use dwell_store::EventKey;
 use dwell_view::{Sentence, duration};
 
 use crate::sentences::say;
-use crate::study::explain::{Explanation, PlaceId, RoleId, is_first_of_process, is_of_program};
+use crate::study::explain::{
+    Explanation, PlaceId, RoleId, is_first_of_process, is_of_event_loop, is_of_program, loop_code,
+};
 
 /// Part of the time that a thread must have slept at a place for it to be told.
 const MOSTLY: f64 = 0.5;
 /// Places that are told.
 const TOLD: usize = 3;
+
+/// Where a thread sleeps: at a place, or in its event loop, where it waits for timers of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SleepsIn {
+    Place(PlaceId),
+    EventLoop,
+}
 
 /// The sleeps of a role's threads at a place, of those that slept there for most of the time.
 #[derive(Default)]
@@ -36,7 +46,7 @@ pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_
         return None;
     }
     let least_ns = MOSTLY * explanation.elapsed_ns as f64;
-    let mut of_place: BTreeMap<(RoleId, PlaceId), Sleeps> = BTreeMap::new();
+    let mut of_place: BTreeMap<(RoleId, SleepsIn), Sleeps> = BTreeMap::new();
     for thread in 0..trace.threads.tid.len() {
         let waits = waits_of(fold, explanation, thread);
         let is_main = is_first_of_process(trace, thread);
@@ -60,9 +70,17 @@ pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_
     (!told.is_empty()).then(|| say!(MOSTLY_SLEPT, sleeps = told.join("; ")))
 }
 
-fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place: PlaceId, sleeps: &Sleeps) -> String {
+fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place: SleepsIn, sleeps: &Sleeps) -> String {
     let names = &explanation.names;
-    let at = names.place(place).map_or("an unknown place", |place| place.at.as_str());
+    let at = match place {
+        SleepsIn::Place(place) => {
+            names.place(place).map_or_else(|| "an unknown place".into(), |place| place.at.clone())
+        }
+        SleepsIn::EventLoop => match loop_code(fold, names, role, 0) {
+            Some(code) => format!("its event loop, after it ran {code}"),
+            None => "its event loop".to_owned(),
+        },
+    };
     let who = match sleeps.threads {
         1 => names.role(role).to_owned(),
         threads => format!("{} ({threads} threads)", names.role(role)),
@@ -79,7 +97,7 @@ fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place:
 #[derive(Default)]
 struct ThreadWaits {
     /// How often and how long it slept, by place in the program, ns.
-    sleeps: BTreeMap<PlaceId, (u64, u64)>,
+    sleeps: BTreeMap<SleepsIn, (u64, u64)>,
     /// How long for anything but sleeps and the end of others, ns.
     others_ns: u64,
 }
@@ -98,16 +116,27 @@ fn waits_of(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, thread: usiz
         let (count, sum): &mut (u64, u64) = of_key.entry(key).or_default();
         (*count, *sum) = (*count + 1, sum.saturating_add(ns));
     });
+    let is_launched = !trace.manifest.command.is_empty();
+    let ended_by_time = |key: &EventKey| {
+        Outcome::from_code(key.outcome()) == Outcome::TimedOut
+            || WakerKind::from_code(key.waker_kind()) == WakerKind::Timer
+    };
     for (key, (count, ns)) in of_key {
         let key = events.key(key);
         let kind = object_type(trace, key.object());
         let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), kind);
         let is_own = || fold.sums.stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, &fold.sums.stacks, at));
+        let mut add = |place: SleepsIn| {
+            let (all, sum) = waits.sleeps.entry(place).or_default();
+            (*all, *sum) = (*all + count, sum.saturating_add(ns));
+        };
         match kind {
-            ObjectType::Sleep if !is_idle && is_own() => {
-                let (all, sum) = waits.sleeps.entry(explanation.names.place_of(key.stack())).or_default();
-                (*all, *sum) = (*all + count, sum.saturating_add(ns));
+            // What a package sleeps for in the first thread is the program's pause, too.
+            ObjectType::Sleep if !is_idle && (is_first_of_process(trace, thread) || is_own()) => {
+                add(SleepsIn::Place(explanation.names.place_of(key.stack())));
             }
+            // Who is attached to may be a server at rest.
+            _ if is_launched && is_of_event_loop(key.syscall()) && ended_by_time(&key) => add(SleepsIn::EventLoop),
             ObjectType::ThreadJoin | ObjectType::ChildProcess | ObjectType::WaitGroup => {}
             _ => waits.others_ns = waits.others_ns.saturating_add(ns),
         }

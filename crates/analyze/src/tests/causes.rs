@@ -1,5 +1,7 @@
 //! What the explanation says of the well-known ways in which threads hold one another up.
 
+use dwell_model::Outcome;
+
 use super::*;
 
 /// Kind, place and advice of the largest cause.
@@ -121,7 +123,10 @@ fn sleeps_that_are_repeated_are_counted() {
 
 /// What the summary says where there is neither a cause nor a finding.
 fn said_without_causes(picture: &str) -> String {
-    let mut trace = trace(picture);
+    said_of(trace(picture))
+}
+
+fn said_of(mut trace: Trace) -> String {
     trace.manifest.exit_status = None;
     let view = of(Report::Summary, &trace, &Query::default());
     let Some(Value::Rows(rows)) = view.field("explanation") else { panic!("no explanation") };
@@ -140,6 +145,13 @@ fn threads_that_mostly_sleep_are_told_though_nobody_waits_for_them() {
     assert!(joined.contains("poller in use_s"), "{joined}");
     let sometimes = said_without_causes(&format!("main: {}", "######ssss".repeat(4)));
     assert!(!sometimes.contains("slept most"), "{sometimes}");
+    let mut timed = trace(&format!("main: {}", "#eeeeeeeee".repeat(4)));
+    timed.off_cpu.outcome.fill(Outcome::TimedOut.code());
+    timed.tables_changed();
+    let in_loop = said_of(timed.clone());
+    assert!(in_loop.contains("main in its event loop") && in_loop.contains("4 times for 9.00 ms each"), "{in_loop}");
+    timed.manifest.command.clear();
+    assert!(!said_of(timed).contains("slept most"), "who is attached to may be a server at rest");
     let waits = said_without_causes(&format!("main: #{}\npoller: {}", "c".repeat(39), "#sssssssss".repeat(4)));
     assert!(!waits.contains("slept most"), "main may hang: {waits}");
 }

@@ -2,8 +2,9 @@
 //! `--test-threads=1`, by which all run one after the other.
 //!
 //! Cases that judge what was done and not how long it took run side by side, one more than there are CPUs, since many wait for
-//! something most of the time. What may be repeated and fails there runs again among the others, which have the machine to themselves and run in order;
-//! that tells of the neighbours, and is not counted.
+//! something most of the time. Those that judge shares of the time, or causes, have one neighbour for each other CPU: their programs mostly wait. What may be
+//! repeated and fails there runs again among the rest, which have the machine to themselves and run in order; that tells of the neighbours, and
+//! is not counted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -58,12 +59,17 @@ pub fn run(cases: Vec<Case>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let one_by_one = selected.len() == 1 || arguments.iter().any(|argument| argument == "--test-threads=1");
-    let (mut beside, mut alone): (Vec<Case>, Vec<Case>) =
-        selected.into_iter().partition(|case| !one_by_one && BESIDE.iter().any(|group| case.name.starts_with(group)));
-    let is_short = |case: &Case| !LONG.iter().any(|long| case.name.starts_with(long));
-    beside.sort_by_key(is_short);
+    let is_of = |case: &Case, groups: &[&str]| groups.iter().any(|group| case.name.starts_with(group));
+    let (mut beside, others): (Vec<Case>, Vec<Case>) =
+        selected.into_iter().partition(|case| !one_by_one && is_of(case, &BESIDE));
+    let (in_pairs, mut alone): (Vec<Case>, Vec<Case>) =
+        others.into_iter().partition(|case| !one_by_one && is_of(case, &IN_PAIRS));
+    beside.sort_by_key(|case| !is_of(case, &LONG));
     let mut tally = Tally::default();
-    alone.splice(0..0, run_side_by_side(beside, &mut tally));
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    for (cases, at_once) in [(in_pairs, cpus), (beside, cpus + 1)] {
+        alone.splice(0..0, run_side_by_side(cases, at_once, &mut tally));
+    }
     for case in &alone {
         run_one(case, &mut tally);
     }
@@ -139,7 +145,21 @@ const BESIDE: [&str; 58] = [
     "value_probes::",
 ];
 
-/// Of these the ones that take longest, which begin first: none is left for one CPU at the end.
+/// Cases that judge shares of the time or causes, in which one neighbour seldom changes anything.
+const IN_PAIRS: [&str; 10] = [
+    "accept_queues::",
+    "attached_causes::",
+    "cases::",
+    "connections::",
+    "first_causes",
+    "real_programs::",
+    "send_queues::",
+    "sockets",
+    "truth::",
+    "verdicts::",
+];
+
+/// Of those in [`BESIDE`] the ones that take longest, which begin first: none is left for one CPU at the end.
 const LONG: [&str; 6] = [
     "kernels::",
     "fleet_compact::sums_answer_as_rows_do",
@@ -149,8 +169,8 @@ const LONG: [&str; 6] = [
     "soak::side_by_side",
 ];
 
-/// Runs cases on all CPUs; returns those that run again because they did not pass.
-fn run_side_by_side(cases: Vec<Case>, tally: &mut Tally) -> Vec<Case> {
+/// Runs so many cases at once; returns those that run again because they did not pass.
+fn run_side_by_side(cases: Vec<Case>, at_once: usize, tally: &mut Tally) -> Vec<Case> {
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((tally, Vec::new()));
     let work = || {
@@ -168,7 +188,7 @@ fn run_side_by_side(cases: Vec<Case>, tally: &mut Tally) -> Vec<Case> {
         }
     };
     thread::scope(|scope| {
-        (0..=thread::available_parallelism().map_or(1, usize::from)).for_each(|_| {
+        (0..at_once).for_each(|_| {
             scope.spawn(work);
         });
     });

@@ -1,5 +1,6 @@
 //! The stacks with names, and on each the program's own place: the rules of the reports' [`own_code`], in SQL.
 
+use dwell_analyze::OF_GO;
 use dwell_analyze::own_code::{
     FROZEN_MODULES, INTERPRETERS, KERNEL_MODULES, MPI_MODULE, PYTHON_LIBRARY, PYTHON_NATIVE, PYTHONS, SCRIPT_ENDINGS,
     SCRIPT_LIBRARIES, STANDARD_ENDS, STANDARD_NAMES, STANDARD_SOURCES, SYSTEM_LIBRARIES,
@@ -48,7 +49,7 @@ fn with() -> String {
     case when file = '' then null when line = 0 then file else file || ':' || line end as place,
     not (kernel or coalesce(is_system, false)) as is_user,
     (script and (file = '' or {frozen} or {script_libraries}))
-      or coalesce(is_interpreter, false) or {sources} or {names} or {name_ends} as is_standard
+      or coalesce(is_interpreter, false) or {sources} or {names} or {name_ends} or {of_go} as is_standard
   from raw.frames as frames left join system_modules on system_modules.id = frames.module
 ), ends as (
   select stacks.row_id as id, case when stacks.parent < stacks.row_id then stacks.parent end as parent, stacks.\"end\" as walk_end,
@@ -80,11 +81,18 @@ fn with() -> String {
         sources = begins("file", STANDARD_SOURCES),
         names = begins("frames.function", STANDARD_NAMES),
         name_ends = ends("frames.function", STANDARD_ENDS),
+        of_go = of_go(),
     )
 }
 
 fn list(texts: &[&str]) -> String {
     texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a function is of Go's standard library: by its package's first part.
+fn of_go() -> String {
+    let package = "case when contains(frames.function, '/') then split_part(frames.function, '/', 1) else split_part(frames.function, '.', 1) end";
+    format!("((ends_with(file, '.go') or ends_with(file, '.s')) and {package} in ({}))", list(OF_GO))
 }
 
 fn is_called(names: &[&str]) -> String {

@@ -9,7 +9,8 @@ use dwell_store::Trace;
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
 use crate::stacks::own_code::{
-    is_interpreter, is_javascript, is_standard_code, is_system_module, is_telling_script_library, is_trampoline,
+    is_interpreter, is_javascript, is_standard_code, is_standard_name, is_system_module, is_telling_script_library,
+    is_trampoline,
 };
 use crate::stacks::project::{is_in_packages, project_of};
 
@@ -185,7 +186,15 @@ impl<'t> CallStacks<'t> {
         let own = self.whole_chain(stack).find(|stack| self.is_own(*stack));
         let in_script = || self.whole_chain(stack).find(|stack| self.is_own(*stack) && self.is_script(*stack));
         let own = own.map(|own| if self.is_native_of_package(own) { in_script().unwrap_or(own) } else { own });
-        own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
+        // Of a standard library alone, what it does for the program tells more than how it waits.
+        let is_telling = |stack: &StackId| is_user(stack) && !self.is_runtime(*stack);
+        let standard = || self.whole_chain(stack).find(is_telling).or_else(|| self.whole_chain(stack).find(is_user));
+        own.or_else(standard).unwrap_or(stack)
+    }
+
+    /// Whether the function at the end of `stack` is a runtime's, by its name.
+    pub fn is_runtime(&self, stack: StackId) -> bool {
+        is_standard_name(self.function_name(self.function(stack)))
     }
 
     /// Whether the frame at the end of `stack` is the program's own: neither the system's nor a standard library's nor an interpreter's.

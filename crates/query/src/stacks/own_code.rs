@@ -4,6 +4,8 @@
 
 use dwell_model::RUN_TIME_CODE;
 
+use crate::stacks::project::is_of_go;
+
 /// Functions by which Python and Node load modules that a script asks for.
 pub const MODULE_LOADERS: &[&str] = &["_find_and_load", "Module._load"];
 
@@ -173,13 +175,19 @@ pub fn is_system_module(path: &str) -> bool {
         || (base.contains(".so") && (SYSTEM_LIBRARIES.contains(&stem) || stem.starts_with(MPI_MODULE)))
 }
 
+/// Whether a function is of a standard library or a runtime, by its name: none of the program calls it so.
+pub fn is_standard_name(function: &str) -> bool {
+    STANDARD_NAMES.iter().any(|start| function.starts_with(start))
+        || STANDARD_ENDS.iter().any(|end| function.ends_with(end))
+}
+
 /// Whether the code was compiled into the program from a standard library's sources, or is an interpreter's own: `script` code without a
 /// file is a function of the interpreter, as PHP's `usleep` is.
 pub fn is_standard_code(file: &str, function: &str, script: bool) -> bool {
     (script && (file.is_empty() || is_script_library(file)))
         || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
-        || STANDARD_NAMES.iter().any(|start| function.starts_with(start))
-        || STANDARD_ENDS.iter().any(|end| function.ends_with(end))
+        || is_standard_name(function)
+        || is_of_go(function, file)
 }
 
 #[cfg(test)]
@@ -205,6 +213,14 @@ mod tests {
         for file in ["/srv/app.rb", "/var/lib/ruby/gems/3.1.0/gems/rack/lib/rack.rb", "/srv/index.php"] {
             assert!(!is_standard_code(file, "call", true), "{file}");
         }
+    }
+
+    #[test]
+    fn what_go_brings_is_no_code_of_the_program() {
+        assert!(is_standard_code("/usr/local/go/src/fmt/print.go", "fmt.Sprintf", false));
+        assert!(is_standard_code("net/http/transport.go", "net/http.(*persistConn).addTLS", false));
+        assert!(!is_standard_code("/srv/shop/main.go", "main.encode", false));
+        assert!(!is_standard_code("/srv/shop/log/log.go", "shop/log.Write", false));
     }
 
     #[test]

@@ -20,7 +20,7 @@ const PACKAGES: &[&str] = &[
 ];
 /// The first part of the names of packages in Go's standard library. They lie wherever Go does, or have no folder at all (-trimpath).
 #[rustfmt::skip]
-const OF_GO: &[&str] = &[
+pub const OF_GO: &[&str] = &[
     "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding",
     "errors", "expvar", "flag", "fmt", "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime",
     "net", "os", "path", "plugin", "reflect", "regexp", "runtime", "slices", "sort", "strconv", "strings", "sync", "syscall", "testing",

@@ -11,6 +11,9 @@ use cpp_demangle::DemangleOptions;
 /// again and again: 300 bytes stand for more than there is memory for.
 const MOST_BYTES: usize = 64 << 10;
 
+/// What a dot is in Go's symbols where it is in the last part of a package's path (cmd/internal/objabi/path.go).
+const GO_DOT: &str = "%2e";
+
 /// What every hash of Rust's old mangling begins with.
 const LEGACY_RUST_HASH: &str = "17h";
 
@@ -26,6 +29,9 @@ fn is_mangled(name: &str) -> bool {
 pub fn readable(name: String) -> String {
     if let Some(public) = of_glibc(&name) {
         return public.to_owned();
+    }
+    if name.contains(GO_DOT) {
+        return name.replace(GO_DOT, ".");
     }
     if !is_mangled(&name) {
         return name;
@@ -106,6 +112,11 @@ mod tests {
         assert_eq!(readable("___pthread_mutex_lock".into()), "pthread_mutex_lock");
         assert_eq!(readable("__GI___libc_write".into()), "__libc_write");
         assert_eq!(readable("___own".into()), "___own");
+    }
+
+    #[test]
+    fn dots_in_packages_of_go_are_dots() {
+        assert_eq!(readable("gopkg.in/yaml%2ev3.Unmarshal".into()), "gopkg.in/yaml.v3.Unmarshal");
     }
 
     #[test]

@@ -56,7 +56,7 @@ const PATTERNS: &[Pattern] = patterns! {
     WaitGroup "Wait group" memory 8: "sync.(*WaitGroup).Wait*";
     Semaphore "Semaphore" place 0: "golang.org/x/sync/semaphore.(*Weighted).Acquire";
     Semaphore "Connection pool" place 0: "database/sql.(*DB).conn" "github.com/redis/go-redis/*.(*ConnPool).waitTurn"
-        "net/http.(*Transport).getConn" "github.com/jackc/puddle/*.(*Pool[*Acquire*";
+        "net/http.(*Transport).getConn" "github.com/jackc/puddle/*.(*Pool[*";
     Socket "Response" place 0: "net/http.(*persistConn).roundTrip" "net/http.(*http2ClientConn).roundTrip" "net/http.(*http2clientStream)*"
         "google.golang.org/grpc/internal/transport.(*recvBufferReader)*";
     Socket "Socket" place 0: "internal/poll.*";
@@ -118,6 +118,11 @@ mod tests {
             "os.(*File).Write",
         ];
         assert_eq!(wait(&[&write[..], &["log.(*Logger).output", "main.f"]].concat()), (Stream, "Full pipe", 0));
+        let puddle =
+            ["acquire", "Acquire"].map(|call| format!("github.com/jackc/puddle/v2.(*Pool[go.shape.*uint8]).{call}"));
+        let pool = ["runtime.selectgo", "golang.org/x/sync/semaphore.(*Weighted).Acquire", &puddle[0], &puddle[1]];
+        let found = recognise(pool.into_iter().map(|function| Caller { module: "app", function }));
+        assert_eq!((found.kind, found.title), (Semaphore, "Connection pool"));
         assert_eq!(wait(&["runtime.selectgo", "database/sql.(*DB).conn"]), (Semaphore, "Connection pool", 0));
         assert_eq!(wait(&["runtime.selectgo", "database/sql.(*DB).connectionOpener"]), (Channel, "Select", 0));
         let poll =

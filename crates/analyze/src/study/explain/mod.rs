@@ -139,7 +139,7 @@ pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::StandingProgram;
 pub use self::terms::{
     Cause, CauseKind, LabelId, Link, NOTHING, PlaceId, RoleId, WaitClass, accepts, asks, is_connection_pool,
-    is_response, is_safepoint, is_within_machine, may_ask, parks_threads,
+    is_of_event_loop, is_response, is_safepoint, is_within_machine, may_ask, parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::Wait;

@@ -81,6 +81,12 @@ pub fn is_of_package_at(trace: &Trace, frame: usize) -> bool {
     is_of_package(file) || is_in_packages(module) || is_of_go(function, file) || is_of_java_library(function, module)
 }
 
+/// Whether the frame at the end of `stack` is of Go's standard library, and does more there than its runtime.
+fn is_of_go_at(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    let is_of_go = |frame: usize| is_of_go(&trace.frames.function[frame], &trace.frames.file[frame]);
+    stacks.frame(stack).is_some_and(is_of_go) && !stacks.is_runtime(stack)
+}
+
 /// Whether the frame at the end of `stack` is of the program's own sources.
 pub fn is_of_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
     let is_packages = |frame| is_of_package_at(trace, frame);
@@ -101,14 +107,20 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
     let mut found: Vec<StackId> = chain.iter().filter(of_program).copied().collect();
     let mut inside = Vec::new();
     if let Some(innermost) = found.iter().position(of_sources) {
-        inside = path(trace, stacks, &found[..innermost]);
+        let called = chain.iter().take_while(|stack| **stack != found[innermost]);
+        let of_package = |stack: &&StackId| of_program(stack) || is_of_go_at(trace, stacks, **stack);
+        inside = path(trace, stacks, &called.filter(of_package).copied().collect::<Vec<_>>());
         found.retain(of_sources);
     }
     if found.is_empty() {
         found = chain.iter().filter(of_library).copied().collect();
     }
     if found.is_empty() {
-        // An interpreter whose functions are not known.
+        // An interpreter whose functions are not known, or a standard library's own thread.
+        let tells = |stack: &&StackId| !stacks.is_system(**stack) && is_named(stack) && !stacks.is_runtime(**stack);
+        found = chain.iter().filter(tells).copied().collect();
+    }
+    if found.is_empty() {
         found = chain.iter().filter(|stack| !stacks.is_system(**stack) && is_named(stack)).copied().collect();
     }
     if found.is_empty() {

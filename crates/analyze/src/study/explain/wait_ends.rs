@@ -128,9 +128,9 @@ impl<'t> WaitEnds<'t> {
     /// The last part of the wait of `row`, which does not end by a time-out: waits for the same object at the same place follow it, each
     /// soon after the one before.
     fn last_part(&self, thread: usize, row: usize) -> Option<usize> {
-        let end = self.find_last_part(thread, row)?;
+        let end = self.known.of(row).unwrap_or_else(|| self.find_last_part(thread, row));
         self.known.set(row, end);
-        Some(end)
+        end
     }
 
     fn find_last_part(&self, thread: usize, row: usize) -> Option<usize> {
@@ -163,7 +163,7 @@ impl<'t> WaitEnds<'t> {
                 return Some(next);
             }
             if let Some(end) = self.known.of(next) {
-                return Some(end);
+                return end;
             }
             looked_at = 0; // it goes on from there
         }
@@ -171,27 +171,32 @@ impl<'t> WaitEnds<'t> {
     }
 }
 
-/// Rows and the ends of their waits, the last ones that were asked for: those of several walks at once.
+/// Rows and the ends of their waits, or that these have none, the last ones that were asked for: those of several walks at once.
 struct KnownEnds(Vec<AtomicU64>);
 
 impl KnownEnds {
     /// How many rows are known at most; rows whose numbers are equal but for multiples of it push one another out.
     const ROWS: usize = 4096;
+    /// Stands for no end.
+    const NO_END: u32 = u32::MAX;
 
     fn new() -> Self {
         Self((0..Self::ROWS).map(|_| AtomicU64::new(u64::MAX)).collect())
     }
 
-    fn set(&self, row: usize, end: usize) {
+    fn set(&self, row: usize, end: Option<usize>) {
         // Rows behind the 32nd bit are not kept.
-        if let (Ok(key), Ok(end)) = (u32::try_from(row), u32::try_from(end)) {
+        let end = end.map_or(Ok(Self::NO_END), u32::try_from);
+        if let (Ok(key), Ok(end)) = (u32::try_from(row), end) {
             self.0[row % Self::ROWS].store(u64::from(key) << 32 | u64::from(end), Ordering::Relaxed);
         }
     }
 
-    fn of(&self, row: usize) -> Option<usize> {
+    fn of(&self, row: usize) -> Option<Option<usize>> {
         let known = self.0[row % Self::ROWS].load(Ordering::Relaxed);
-        (known >> 32 == row as u64 && known != u64::MAX).then_some((known & u64::from(u32::MAX)) as usize)
+        let end = known as u32;
+        let is_known = known >> 32 == row as u64 && known != u64::MAX;
+        is_known.then_some((end != Self::NO_END).then_some(end as usize))
     }
 }
 
@@ -208,4 +213,20 @@ pub fn waited_for<'t>(trace: &'t Trace, key: &EventKey) -> &'t str {
 pub fn waker_of(key: &EventKey) -> Option<usize> {
     let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
     key.waker().get().filter(|waker| woken && key.thread().get() != Some(*waker))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_a_wait_has_no_end_is_known_as_well() {
+        let known = KnownEnds::new();
+        assert_eq!(known.of(7), None, "nobody asked");
+        known.set(7, None);
+        known.set(8, Some(9));
+        assert_eq!((known.of(7), known.of(8)), (Some(None), Some(Some(9))));
+        known.set(7 + KnownEnds::ROWS, Some(5000));
+        assert_eq!(known.of(7), None, "pushed out");
+    }
 }
