@@ -62,10 +62,11 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
     let is_told = |call: &str| !ONCE.iter().any(|once| call.starts_with(once));
     let in_kernel = root.in_kernel.as_ref().filter(|(call, share)| *share >= MOSTLY && is_told(call));
     if let Some((call, _)) = in_kernel {
-        if call == PAGE_FAULTS {
-            return say!(ADVICE_RAN_IN_FAULTS);
-        }
-        return say!(ADVICE_RAN_IN_KERNEL, call = call.as_str());
+        return match call.as_str() {
+            PAGE_FAULTS => say!(ADVICE_RAN_IN_FAULTS),
+            "futex" => say!(ADVICE_RAN_IN_FUTEX),
+            call => say!(ADVICE_RAN_IN_KERNEL, call = call),
+        };
     }
     if all_cpus_are_busy(fold) {
         return say!(ADVICE_RAN_EVERYWHERE);

@@ -270,6 +270,9 @@ sentence_table! {
     ADVICE_RAN_IN_KERNEL = "advice-ran-in-kernel",
         "Most of it is the kernel's work for {call}: make fewer of these calls, each for more at once.",
         "その大部分は {call} のためのカーネルの処理です。まとめて行い、呼び出しの回数を減らしてください。";
+    ADVICE_RAN_IN_FUTEX = "advice-ran-in-futex",
+        "Most of it is the kernel's work for futex, by which threads wait for locks and wake one another: take locks less often (do more each time, or give each thread its own part and add up at the end), and wake others for more at once.",
+        "その大部分は、スレッドがロックを待ち、互いを起床させる futex のためのカーネルの処理です。ロックを取る回数を減らし (1 回にまとめて処理する、スレッドごとに持って最後に合計する)、起床もまとめて行ってください。";
     ADVICE_RAN_IN_FAULTS = "advice-ran-in-faults",
         "Most of it is the kernel's work for page faults, each for a page that is touched for the first time: touch less memory, use again what is there, take larger pages (MADV_HUGEPAGE), or start fewer processes.",
         "その大部分は、初めて触れたページごとに起きるページフォールトのためのカーネルの処理です。触れるメモリーを減らす、既にあるものを再利用する、大きなページを使う (MADV_HUGEPAGE)、または開始するプロセスを減らしてください。";
