@@ -1,15 +1,13 @@
 //! CPU time that goes into collecting garbage, whether anybody waits for it or not: beside a program that computes on all CPUs, a collector
 //! that stops nobody for long takes them all the same.
 
-use std::collections::BTreeMap;
-
-use dwell_model::{FindingDef, ProcessId, StackId};
-use dwell_query::stacks::collectors::CollectorFunctions;
+use dwell_model::{FindingDef, ProcessId};
 use dwell_view::Word;
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
+use crate::findings::process_times::ProcessTimes;
 use crate::sentences::say;
 
 /// Much of a process's CPU time is its garbage collector's.
@@ -32,47 +30,28 @@ const LEAST_CPU_NS: u64 = 200_000_000;
 const CPU_SHARE: f64 = 0.3;
 const ELAPSED_SHARE: f64 = 0.1;
 
-/// The CPU time of a process, ns.
-#[derive(Default)]
-struct Collecting {
-    cpu_ns: u64,
-    /// In which a collector works, by stack.
-    collecting: BTreeMap<StackId, u64>,
-}
-
 pub fn garbage_collection(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let fold = evidence.fold;
-    let mut collectors = CollectorFunctions::default();
-    let mut of_process: BTreeMap<ProcessId, Collecting> = BTreeMap::new();
-    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
-        let Some(thread) = site.key.thread.get() else { continue };
-        let (stack, ns) = (site.key.stack, site.busy_ns([true; 5]));
-        let of = of_process.entry(fold.trace.threads.process[thread]).or_default();
-        of.cpu_ns = of.cpu_ns.saturating_add(ns);
-        if collectors.are_at(&fold.sums.stacks, stack) {
-            *of.collecting.entry(stack).or_default() += ns;
-        }
-    }
-    of_process.iter().filter_map(|(process, collecting)| finding(evidence, *process, collecting)).collect()
+    let times = evidence.process_times().iter();
+    times.filter_map(|(process, times)| of_process(evidence, *process, times)).collect()
 }
 
-fn finding(evidence: &Evidence<'_, '_>, process: ProcessId, of: &Collecting) -> Option<Finding> {
-    let fold = evidence.fold;
-    let collected_ns: u64 = of.collecting.values().sum();
-    let is_much = of.cpu_ns >= LEAST_CPU_NS
-        && collected_ns as f64 >= CPU_SHARE * of.cpu_ns as f64
+fn of_process(evidence: &Evidence<'_, '_>, process: ProcessId, times: &ProcessTimes<'_>) -> Option<Finding> {
+    let (fold, cpu_ns) = (evidence.fold, times.running_ns);
+    let collected_ns: u64 = times.collecting.values().sum();
+    let is_much = cpu_ns >= LEAST_CPU_NS
+        && collected_ns as f64 >= CPU_SHARE * cpu_ns as f64
         && evidence.share(collected_ns) >= ELAPSED_SHARE;
     let name = process.get().and_then(|row| fold.trace.processes.name.get(row)).filter(|_| is_much)?;
     let text = say!(
         GARBAGE_COLLECTION,
         process = name.clone(),
         cpu = Word::Ns(collected_ns),
-        share = Word::part(collected_ns, of.cpu_ns),
+        share = Word::part(collected_ns, cpu_ns),
     );
     Some(Finding {
         subject: name.clone(),
         evidence: text.into(),
-        stack: heaviest_own(fold, of.collecting.iter().map(|(stack, ns)| (*stack, *ns))),
+        stack: heaviest_own(fold, times.collecting.iter().map(|(stack, ns)| (*stack, *ns))),
         cost_ns: collected_ns,
         claims: vec![Claim::at_least("summary", fold.query, "cpu_ns", collected_ns)],
         ..Finding::default()

@@ -13,7 +13,7 @@ use dwell_query::stacks::tasks::name;
 use dwell_view::{Sentence, Word};
 
 use crate::findings::claim::{Claim, only};
-use crate::findings::kernel_times::{ProcessTimes, kernel_times};
+use crate::findings::process_times::{ProcessTimes, process_times};
 use crate::sentences::say;
 use crate::study::latency::Latency;
 use crate::study::socket_groups::{Group, groups};
@@ -65,7 +65,7 @@ pub struct Evidence<'f, 't> {
     sockets: OnceLock<SocketWaits<'t>>,
     socket_groups: OnceLock<Vec<Group>>,
     latency: OnceLock<Option<Latency<'t>>>,
-    kernel_times: OnceLock<BTreeMap<ProcessId, ProcessTimes<'t>>>,
+    process_times: OnceLock<BTreeMap<ProcessId, ProcessTimes<'t>>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -83,13 +83,13 @@ impl<'f, 't> Evidence<'f, 't> {
             sockets: OnceLock::new(),
             socket_groups: OnceLock::new(),
             latency: OnceLock::new(),
-            kernel_times: OnceLock::new(),
+            process_times: OnceLock::new(),
         }
     }
 
     /// How long each process ran, and in which system calls: one pass over sites.
-    pub fn kernel_times(&self) -> &BTreeMap<ProcessId, ProcessTimes<'t>> {
-        self.kernel_times.get_or_init(|| kernel_times(self.fold))
+    pub fn process_times(&self) -> &BTreeMap<ProcessId, ProcessTimes<'t>> {
+        self.process_times.get_or_init(|| process_times(self.fold))
     }
 
     /// The objects that were waited on: one pass over sites and rows.

@@ -7,7 +7,7 @@ use dwell_view::Word;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest_own};
 use crate::findings::finding::Finding;
-use crate::findings::kernel_times::ProcessTimes;
+use crate::findings::process_times::ProcessTimes;
 use crate::sentences::say;
 
 /// Large pieces are allocated, touched and freed again and again.
@@ -42,7 +42,7 @@ const OPENS: &[&str] = &["open", "open64", "openat", "openat64", "openat2"];
 const OPENED_FOR_GIVEN: f64 = 0.3;
 
 pub fn memory_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let times = evidence.kernel_times().iter();
+    let times = evidence.process_times().iter();
     times.filter_map(|(process, times)| of_process(evidence, *process, times)).collect()
 }
 

@@ -136,7 +136,7 @@ impl<'e> CpuOfTrees<'e> {
     fn new(evidence: &Evidence<'_, 'e>) -> Self {
         let parents = &evidence.fold.trace.processes.parent;
         let mut running_ns = vec![0; parents.len()];
-        for (process, times) in evidence.kernel_times() {
+        for (process, times) in evidence.process_times() {
             if let Some(sum) = process.get().and_then(|row| running_ns.get_mut(row)) {
                 *sum = times.running_ns;
             }

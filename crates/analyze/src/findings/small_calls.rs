@@ -83,7 +83,7 @@ pub fn small_calls(evidence: &Evidence<'_, '_>, direction: &Direction) -> Vec<Fi
     }
     counts.retain(|_, (calls, bytes)| *calls >= LEAST_CALLS && *bytes / *calls <= SMALL_BYTES);
     let finding = |(process, (calls, bytes)): (&ProcessId, &(u64, u64))| {
-        let times = evidence.kernel_times().get(process)?;
+        let times = evidence.process_times().get(process)?;
         let (cost_ns, cpu_ns) = (times.within_ns(direction.calls), times.running_ns);
         let in_calls = times.within(direction.calls);
         let of_sockets: u64 = in_calls.filter(|(stack, _)| is_of_socket(fold, *stack)).map(|(_, ns)| ns).sum();

@@ -9,7 +9,7 @@ use dwell_view::Word;
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::findings::kernel_times::ProcessTimes;
+use crate::findings::process_times::ProcessTimes;
 use crate::findings::small_calls::{READS, small_calls};
 use crate::sentences::say;
 use crate::study::socket_groups::name;
@@ -64,7 +64,7 @@ fn received_in_pieces(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             .map(|row| sockets.receives[row])
             .sum();
         let mut times: Vec<&ProcessTimes<'_>> =
-            processes.iter().filter_map(|process| evidence.kernel_times().get(process)).collect();
+            processes.iter().filter_map(|process| evidence.process_times().get(process)).collect();
         times.sort_by_key(|times| std::cmp::Reverse(times.within_ns(RECEIVING)));
         let time_ns: u64 = times.iter().map(|times| times.within_ns(RECEIVING)).sum();
         let cost_ns = (time_ns as f64 * short as f64 / calls.max(1) as f64) as u64;

@@ -37,8 +37,7 @@ pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     };
     let takes = |link: &Link| {
         let kind = names.object_type_of(link.label);
-        use ObjectType::{Channel, ConditionVariable, Stream, WaitGroup};
-        matches!(kind, Some(ConditionVariable | WaitGroup | Channel | Stream))
+        kind.is_some_and(|kind| HANDED_OVER.contains(&kind))
             || names.label(link.label).contains(CHANGES)
             || waits_once(link)
     };
@@ -51,6 +50,10 @@ pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let only_sleeps = names.role(root.cause.role) == SLEEP_PROGRAM;
     if is_handed && (mostly_sleeps || only_sleeps) { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
+
+/// Types of objects by which threads take what others hand over.
+const HANDED_OVER: &[ObjectType] =
+    &[ObjectType::ConditionVariable, ObjectType::WaitGroup, ObjectType::Channel, ObjectType::Stream];
 
 /// How sets are called by which threads hear of changes of files.
 const CHANGES: &str = "{inotify}";

@@ -1,9 +1,10 @@
-//! How long each process ran, and in which system calls of its own.
+//! How long each process ran, in which system calls of its own, and collecting garbage.
 
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ProcessId, StackId};
 use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::collectors::CollectorFunctions;
 use dwell_query::stacks::system_calls::system_call;
 
 /// The running time of a process that the filters let through, ns.
@@ -13,6 +14,8 @@ pub struct ProcessTimes<'t> {
     pub running_ns: u64,
     /// Within system calls, and where.
     in_calls: BTreeMap<(&'t str, StackId), u64>,
+    /// Within functions that collect garbage, by stack.
+    pub collecting: BTreeMap<StackId, u64>,
 }
 
 impl ProcessTimes<'_> {
@@ -29,8 +32,9 @@ impl ProcessTimes<'_> {
 }
 
 /// Of each process that ran.
-pub fn kernel_times<'t>(fold: &Fold<'t>) -> BTreeMap<ProcessId, ProcessTimes<'t>> {
+pub fn process_times<'t>(fold: &Fold<'t>) -> BTreeMap<ProcessId, ProcessTimes<'t>> {
     let mut times: BTreeMap<ProcessId, ProcessTimes<'t>> = BTreeMap::new();
+    let mut collectors = CollectorFunctions::default();
     let mut calls: HashMap<StackId, Option<&'t str>> = HashMap::new();
     for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
         let Some(thread) = site.key.thread.get() else { continue };
@@ -39,6 +43,9 @@ pub fn kernel_times<'t>(fold: &Fold<'t>) -> BTreeMap<ProcessId, ProcessTimes<'t>
         of.running_ns = of.running_ns.saturating_add(ns);
         if let Some(call) = *calls.entry(stack).or_insert_with(|| system_call(&fold.sums.stacks, stack)) {
             *of.in_calls.entry((call, stack)).or_default() += ns;
+        }
+        if collectors.are_at(&fold.sums.stacks, stack) {
+            *of.collecting.entry(stack).or_default() += ns;
         }
     }
     times
