@@ -19,6 +19,12 @@ const SLOT_BYTES: usize = 0x40;
 pub const STACK: [u64; 3] = [0x40_0000, 0x40_0100, 0x40_0200];
 /// The status of a goroutine that waits, which is on no thread.
 const WAITING: u32 = 4;
+/// A `runtime.pollDesc`: its bytes with some behind it, where it has who reads and its own address; and where the stack of one that waits for the
+/// network has the address of the former.
+const POLL_BYTES: usize = 512;
+const READER: usize = 32;
+const POLL_SELF: usize = 288;
+const ENTRY_IN_STACK: usize = 64;
 /// The id of the thread of each that runs.
 pub const THREAD: u32 = 4711;
 
@@ -95,6 +101,18 @@ impl ExampleProgram {
             0 => self.put(BASE, FIRST_SLOT + 8, sudog),
             last => self.put(last, offsets.sudog_next, sudog),
         }
+    }
+
+    /// Has a goroutine wait for the network, with a stack of 128 bytes at least.
+    pub fn wait_for_network(&mut self, goroutine: u64, descriptor: u32) {
+        let poll = self.place(POLL_BYTES);
+        for (offset, word) in [(8, u64::from(descriptor)), (READER, goroutine), (POLL_SELF, poll)] {
+            self.put(poll, offset, word);
+        }
+        let at = (goroutine - BASE) as usize + self.offsets.sched_sp;
+        let stack = crate::stretches::word_at(&self.bytes, at).unwrap_or(BASE);
+        self.put(stack, ENTRY_IN_STACK, poll + READER as u64);
+        self.put(goroutine, self.offsets.id + 24, u64::from(crate::connections::NETWORK));
     }
 
     /// Makes these all goroutines of the program.

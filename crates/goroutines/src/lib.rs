@@ -9,6 +9,7 @@
 
 mod allgs;
 mod change_points;
+mod connections;
 pub mod example;
 mod objects;
 mod offsets;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::connections::{Connections, NETWORK, NetworkWait};
 use crate::objects::{self, Waited};
 use crate::offsets::{G_BYTES, Offsets};
 use crate::runtime::Runtime;
@@ -13,6 +14,8 @@ use crate::{MemoryStretch, StretchReader};
 const MOST_GOROUTINES: usize = 1 << 20;
 /// Stacks of goroutines that stand where they stood, read anew in a pass: the functions that called the waiting one may be others.
 const MOST_STACKS_AGAIN: usize = 512;
+/// Where waitreason is behind goid in `runtime.g`: behind schedlink and waitsince.
+const WAIT_REASON: usize = 24;
 /// Set in a goroutine's status while the garbage collector looks at its stack.
 const SCAN: u32 = 0x1000;
 
@@ -59,6 +62,8 @@ pub struct Goroutine<'p> {
     pub thread: u32,
     /// Of [`GoroutineState::Waiting`]: the channel's address or the semaphore's within a lock, 0 where it waits for neither or for several.
     pub object: u64,
+    /// Of one that waits for the network: its descriptor, where that was found.
+    pub descriptor: Option<u32>,
     /// Where it stands, leaf first; `None` where it stands as in the pass before, and of a running one. Empty where it moved while
     /// that was read.
     pub stack: Option<&'p [u64]>,
@@ -82,6 +87,7 @@ struct Before {
     id: u64,
     standing: Standing,
     object: u64,
+    descriptor: Option<u32>,
 }
 
 /// Where a goroutine stands: equal in two passes if it stood still, or came back to the same place.
@@ -104,6 +110,7 @@ struct Words {
     created_at: u64,
     entry: u64,
     waiting: u64,
+    wait_reason: u8,
 }
 
 impl Words {
@@ -125,6 +132,7 @@ impl Words {
             created_at: word(offsets.created_at)?,
             entry: word(offsets.entry)?,
             waiting: word(offsets.waiting)?,
+            wait_reason: word(offsets.id + WAIT_REASON)?.to_le_bytes()[0],
         })
     }
 }
@@ -139,13 +147,22 @@ pub struct GoroutineReader {
     /// How many of `addresses` were in the list; they are sorted since.
     known: usize,
     before: HashMap<u64, Before>,
+    connections: Connections,
     next_again: usize,
 }
 
 impl GoroutineReader {
     /// Of a process that runs the program of `runtime`, `bias` above the addresses in its file.
     pub fn new(runtime: Runtime, bias: u64) -> Self {
-        Self { runtime, bias, addresses: Vec::new(), known: 0, before: HashMap::new(), next_again: 0 }
+        Self {
+            runtime,
+            bias,
+            addresses: Vec::new(),
+            known: 0,
+            before: HashMap::new(),
+            connections: Connections::default(),
+            next_again: 0,
+        }
     }
 
     /// Forgets where goroutines stood: the next pass hands out every stack.
@@ -171,6 +188,7 @@ impl GoroutineReader {
         let looked_at: Vec<u64> = sorted(wanted.iter().map(|&number| live[number].0).collect());
         let again: HashMap<u64, Words> = self.read_words(memory, &looked_at).into_iter().collect();
         let waited = self.read_objects(memory, wanted.iter().map(|&number| &live[number]));
+        let descriptors = self.read_descriptors(memory, wanted.iter().map(|&number| &live[number]));
         let threads = self.read_threads(memory, &live);
         let mut stack_of: Vec<Option<usize>> = vec![None; live.len()];
         wanted.iter().enumerate().for_each(|(at, &number)| stack_of[number] = Some(at));
@@ -191,9 +209,9 @@ impl GoroutineReader {
                 }
             };
             pass.seen += 1;
-            let object = match known {
-                Some(before) if stack_of[number].is_none() => before.object,
-                _ => waited.of(*address),
+            let (object, descriptor) = match known {
+                Some(before) if stack_of[number].is_none() => (before.object, before.descriptor),
+                _ => (waited.of(*address), descriptors.get(address).copied()),
             };
             each(&Goroutine {
                 id: words.id,
@@ -203,9 +221,10 @@ impl GoroutineReader {
                 state: *state,
                 thread: threads.get(&words.thread).copied().unwrap_or(0),
                 object,
+                descriptor,
                 stack,
             });
-            before.insert(*address, Before { id: words.id, standing: words.standing, object });
+            before.insert(*address, Before { id: words.id, standing: words.standing, object, descriptor });
         }
         self.before = before;
         Some(pass)
@@ -276,6 +295,24 @@ impl GoroutineReader {
         let semaphores = self.runtime.semaphores.filter(|_| may_be_at_lock);
         let semaphores = semaphores.map(|address| address.wrapping_add(self.bias));
         objects::read(memory, &channels.collect::<Vec<_>>(), semaphores, self.runtime.offsets)
+    }
+
+    /// The descriptors of those of `looked_at` that wait for the network.
+    fn read_descriptors<'l>(
+        &mut self,
+        memory: &mut dyn StretchReader,
+        looked_at: impl Iterator<Item = &'l (u64, Words, GoroutineState)>,
+    ) -> HashMap<u64, u32> {
+        let for_network = |(_, words, state): &&(u64, Words, GoroutineState)| {
+            *state == GoroutineState::Waiting && words.waiting == 0 && words.wait_reason == NETWORK
+        };
+        let wait = |(address, words, _): &(u64, Words, GoroutineState)| NetworkWait {
+            goroutine: *address,
+            sp: words.standing.sp,
+            end: words.stack_end,
+        };
+        let waits: Vec<NetworkWait> = looked_at.filter(for_network).map(wait).collect();
+        self.connections.read(memory, &waits)
     }
 
     /// The kernel's id of each thread that has a goroutine, by the address of its `runtime.m`.

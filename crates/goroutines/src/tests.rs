@@ -48,6 +48,22 @@ fn a_goroutine_that_marks_for_the_collector_runs() {
 }
 
 #[test]
+fn the_descriptors_of_those_that_wait_for_the_network_are_found() {
+    let (mut program, mut reader) = example();
+    let goroutines: Vec<u64> = (1..=3).map(|number| program.goroutine(number, 4, 0x100)).collect();
+    program.wait_for_network(goroutines[1], 7);
+    program.wait_for_network(goroutines[2], 12);
+    program.list(&goroutines);
+    let mut memory = program.memory();
+    // The second pass finds them where it found the first.
+    for _ in 0..2 {
+        let mut descriptors = Vec::new();
+        reader.pass(&mut memory, &mut |it| descriptors.push((it.id, it.descriptor))).expect("a list");
+        assert_eq!(descriptors, [(1, None), (2, Some(7)), (3, Some(12))]);
+    }
+}
+
+#[test]
 fn stacks_of_those_that_stand_are_read_by_turns_until_they_are_forgotten() {
     let (mut program, mut reader) = example();
     let goroutines: Vec<u64> = (1..=600).map(|number| program.goroutine(number, 4, 0x40)).collect();

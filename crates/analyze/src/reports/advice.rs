@@ -8,20 +8,16 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::reports::contended_lock::{
     contended_lock, contention, is_between_regions, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
 };
+use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, pool, pool_advice, stay};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::told_causes::is_cut_off;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RoleId,
-    RootCause, asked_collections, called_file, is_connection_pool, is_of_many_files, is_response, is_within_machine,
-    kept_at, library_wait, sleeps_for_lock, takes_requests, waits_at,
+    Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RootCause,
+    asked_collections, called_file, is_connection_pool, is_of_many_files, is_response, is_within_machine, kept_at,
+    library_wait, sleeps_for_lock, takes_requests, waits_at,
 };
-
-/// Part of a role's life below which its threads are never without work.
-const ALWAYS_BUSY: f64 = 0.1;
-/// The same for threads that have more waiters than they are: before the first and after the last they have no work.
-const SOMETIMES_IDLE: f64 = 0.5;
 
 /// Part of their lives from which on threads are kept at one place all the time.
 const ALWAYS_KEPT: f64 = 0.8;
@@ -33,9 +29,6 @@ const SAFEPOINT_BEGIN: &str = "SafepointSynchronize::";
 
 /// Part of the time that a wait which goes on at its end must have lasted, for it to be one that may never end.
 const BEGAN_LATE: f64 = 0.1;
-
-/// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
-const THREADS_PER_LIFE: f64 = 2.0;
 
 /// Threads at work on average, from which on and below which they are few at a time.
 const HARDLY_ONE: f64 = 0.8;
@@ -107,6 +100,7 @@ pub fn advice(
         (CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Connections => {
             say!(ADVICE_CONNECTIONS, label = label)
         }
+        (CauseKind::Network | CauseKind::Outside, _) if others_ran(root) => say!(ADVICE_MEANWHILE_RAN),
         (CauseKind::Network | CauseKind::Outside, _)
             if let Some(advice) = few_for_outside(fold, explanation, root, chains)
                 .or_else(|| outside_words::few_at_a_time(fold, explanation, root)) =>
@@ -141,6 +135,12 @@ fn is_looked_for(root: &RootCause) -> bool {
     root.meanwhile.as_ref().is_some_and(|others| matches!(others.did, MeanwhileKind::Polled(_)))
 }
 
+/// Whether others of the program had work for as long as somebody waited for an answer over a connection that nobody was seen to give.
+fn others_ran(root: &RootCause) -> bool {
+    let works = |did: MeanwhileKind| matches!(did, MeanwhileKind::Ran | MeanwhileKind::AtWork);
+    root.meanwhile.as_ref().is_some_and(|others| works(others.did))
+}
+
 /// Whether nobody who is known ended the wait: a sleep, a timer.
 fn is_pause(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
@@ -153,7 +153,8 @@ fn by_names(
     root: &RootCause,
     lock: Option<&str>,
 ) -> Option<Sentence> {
-    let is_in_vain = matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Unfinished);
+    let is_unseen = root.cause.kind == CauseKind::Unknown && explanation.names.is_fiber(root.cause.role);
+    let is_in_vain = is_unseen || matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Unfinished);
     if is_in_vain && is_connection_pool(explanation.names.label(root.cause.label)) {
         return Some(say!(ADVICE_POOL_USED_UP));
     }
@@ -206,6 +207,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         }
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
+        CauseKind::Interrupt => say!(ADVICE_INTERRUPT),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Unfinished if explanation.stands_still(root) => say!(ADVICE_STANDS_STILL),
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
@@ -258,9 +260,13 @@ fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
     (writes && passes_bytes) || puts
 }
 
+/// What calls are called that change what is on a device.
+const CHANGES_FILES: &[&str] =
+    &["write", "sync", "send", "unlink", "rename", "mkdir", "rmdir", "symlink", "truncate", "fallocate"];
+
 /// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.
 fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
-    let writes = |call: String| ["write", "sync", "send"].iter().any(|word| call.contains(word));
+    let writes = |call: String| CHANGES_FILES.iter().any(|word| call.contains(word));
     !names.call(label).is_some_and(writes)
 }
 
@@ -272,7 +278,8 @@ fn reads_file(names: &Names<'_, '_>, label: LabelId) -> bool {
 /// Whether TCP may have held back what the cause waited for: data, between two ends of this machine.
 fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
     let receives = |call: String| ["read", "recv", "poll", "select"].iter().any(|word| call.contains(word));
-    names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
+    let is_seen = !names.is_fiber(root.cause.role);
+    is_seen && names.call(root.cause.label).is_some_and(receives) && is_within_machine(names.label(root.cause.label))
 }
 
 /// What to do about threads that have no CPU, and hold nothing.
@@ -393,35 +400,6 @@ fn of_others_work(
     }
 }
 
-/// The first workers along the largest chain that were never without work while others waited for them; of several that always
-/// had work the last ones, for which those before them wait.
-fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Option<Sentence> {
-    let (names, (largest, ns)) = (&explanation.names, chains.first()?);
-    let askers = root.askers(largest);
-    let first = askers.first()?;
-    // A loop that waits for many answers at once has no lack of threads.
-    let one_by_one = |link: &&Link| !names.is_of_event_loop(link.label) || names.is_for_one_pipe(link.label);
-    // Whose end is waited for gets no more work.
-    let asked = askers.iter().zip(askers.iter().skip(1)).filter(|(asker, _)| !names.is_join(asker.label));
-    let on_the_way = asked.map(|(_, link)| link).filter(one_by_one).map(|link| {
-        // Who waits for a pipe waits for a child, and that is what to make faster.
-        let of_child = names.is_for_one_pipe(link.label).then(|| root.place()).flatten();
-        let place = of_child.or_else(|| names.place(link.place).map(|place| place.at.clone()));
-        Workers { role: link.role, waited_for_ns: *ns, place, sleep: false }
-    });
-    let last = Workers {
-        role: root.cause.role,
-        waited_for_ns: root.wait_ns,
-        place: root.place(),
-        sleep: root.cause.kind == CauseKind::Slept,
-    };
-    let last = askers.last().filter(|link| !names.is_join(link.label)).map(|_| last);
-    let workers = on_the_way.chain(last).filter(|workers| workers.role != first.role);
-    let found: Vec<(f64, Sentence)> = workers.filter_map(|workers| too_few(explanation, root, workers)).collect();
-    let busiest = found.iter().rposition(|(idle, _)| *idle < ALWAYS_BUSY).unwrap_or(0);
-    found.into_iter().nth(busiest).map(|(_, advice)| advice)
-}
-
 /// What to do where more wait than work: a limit elsewhere lets so few in at a time, such as a proxy's connections to its backend.
 fn few_at_a_time(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let account: &Account = explanation.accounts.get(&root.cause.role)?;
@@ -440,47 +418,4 @@ fn few_at_a_time(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<
             place = root.place(),
         )
     })
-}
-
-/// Threads that work for others.
-struct Workers {
-    role: RoleId,
-    /// Waits for them, thread-nanoseconds.
-    waited_for_ns: u64,
-    /// Where they spend the time of these waits.
-    place: Option<String>,
-    /// Whether they sleep there.
-    sleep: bool,
-}
-
-/// What to do if the workers were never without work; and the part of their lives in which they were.
-fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers) -> Option<(f64, Sentence)> {
-    if explanation.names.are_made_for_connections(workers.role) {
-        return None; // there are as many as those who ask have opened connections
-    }
-    let account: &Account = explanation.accounts.get(&workers.role)?;
-    let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
-    let idle = account.idle_ns as f64 / life_ns;
-    let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;
-    // Of workers that sleep, the one who asks may be a loop that asks for many.
-    let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
-    let is_their_work = (2.0 * root.wall_ns as f64) * threads >= life_ns;
-    (account.idle_ns > 0 && stay(explanation, account) && is_small && is_their_work)
-        .then(|| (idle, pool_advice(explanation, workers.role, account.threads, (idle, workers.place))))
-}
-
-/// Whether a role's threads stay. A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
-fn stay(explanation: &Explanation<'_, '_>, account: &Account) -> bool {
-    let lives = account.life_ns.max(1) as f64 / explanation.elapsed_ns.max(1) as f64;
-    account.threads as f64 <= 1.0 + THREADS_PER_LIFE * lives
-}
-
-/// That the threads were without work for a part of their time only.
-fn pool_advice(
-    explanation: &Explanation<'_, '_>,
-    role: RoleId,
-    threads: u64,
-    (idle, place): (f64, Option<String>),
-) -> Sentence {
-    say!(ADVICE_POOL, threads = threads, who = explanation.names.role(role), idle = Word::Share(idle), place = place)
 }

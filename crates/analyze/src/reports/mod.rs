@@ -29,6 +29,7 @@ mod open_requests;
 mod outlier;
 mod outside_words;
 mod pace_words;
+mod pool_words;
 mod probes;
 mod queue_causes;
 mod ran_words;

@@ -8,7 +8,8 @@ use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
     AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, RootCause, always_asked,
-    asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine, may_ask,
+    answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine, may_ask,
+    takes_requests,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -45,9 +46,21 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     if !waits_for_answer {
         return None;
     }
-    if is_loop || is_response {
+    if names.is_fiber(root.cause.role) && !is_response {
+        let answers = answers_over_one(fold.trace, names, root.cause.role, label).filter(|count| *count >= MANY);
+        let one_at_a_time = answers.map(|count| {
+            let mean = Word::Ns(root.wait_ns.max(root.path_ns) / count);
+            say!(ADVICE_ONE_AT_A_TIME, count = count, mean = mean, threads = 0u64)
+        });
+        if one_at_a_time.is_some() {
+            return one_at_a_time;
+        }
+    }
+    if is_loop || is_response || names.is_fiber(root.cause.role) {
         let AlwaysAsked { endpoint, connections, one_in_use, answers } =
             always_asked(fold.trace, names, root.cause.role)?;
+        // Whoever is asked nothing may wait for what it is to do.
+        let is_client = is_loop && !takes_requests(fold.trace, names, root.cause.role);
         return match connections {
             // Of goroutines that were looked at now and then only the connections tell how many answers came.
             1 if is_response && answers < MANY => None,
@@ -56,6 +69,8 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
                 Some(say!(ADVICE_ONE_AT_A_TIME, count = answers, mean = mean, threads = 0u64))
             }
             many if one_in_use => Some(say!(ADVICE_ONE_IN_USE, endpoint = endpoint, connections = u64::from(many))),
+            1 if is_client => Some(say!(ADVICE_CLIENT_ONE_BY_ONE, endpoint = endpoint)),
+            many if is_client => Some(say!(ADVICE_CLIENT_LIMITED, endpoint = endpoint, connections = u64::from(many))),
             1 => Some(say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint)),
             many => Some(say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many))),
         };
@@ -65,6 +80,9 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
         asked_answers((fold.trace, names), waited_for, &root.at, |_| true);
     // A thread may poll many connections at once.
     let at_once = asked_at_once(fold.trace, names, root.cause.role, label);
+    if count >= MANY && label.contains("UDP ") {
+        return Some(say!(ADVICE_DATAGRAMS, count = count, mean = Word::Ns(answers.mean_ns())));
+    }
     (count >= MANY * threads.max(1) && at_once < SEVERAL_EACH * threads.max(1) as f64).then(|| {
         say!(
             ADVICE_ONE_AT_A_TIME,
@@ -91,7 +109,8 @@ pub fn backlog_is_full(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root:
 /// acknowledgement is delayed.
 pub fn held_back(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
-    if kind != CauseKind::Network || !is_within_machine(names.label(label)) {
+    // Of goroutines that were looked at now and then, many waits are one.
+    if kind != CauseKind::Network || !is_within_machine(names.label(label)) || names.is_fiber(role) {
         return None;
     }
     let is_late = |ns: u64| DELAYED_ACK_NS.contains(&ns);

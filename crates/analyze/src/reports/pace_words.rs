@@ -29,11 +29,17 @@ const SLEEP_PROGRAM: &str = "sleep";
 /// they asked.
 pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
     let names = &explanation.names;
-    // Who waits for a futex but once may do so to the end, for threads that it joins (`std::thread::scope`).
+    if is_sleep_program(names, root) {
+        return say!(ADVICE_SLEPT_BETWEEN);
+    }
+    // Who waits for a futex or a pipe but once may do so to the end, for threads that it joins (`std::thread::scope`).
     let waits_once = |link: &Link| {
-        let all = names.place(link.place).map(|place| waits_at((fold.trace, names), link.role, &place.at, |_| true));
-        let is_futex = names.object_type_of(link.label) == Some(ObjectType::Futex);
-        is_futex && all.is_some_and(|(count, ns)| count == 1 && ns as f64 >= MOSTLY * explanation.elapsed_ns as f64)
+        let all = names
+            .place(link.place)
+            .map(|place| waits_at((fold.trace, names), link.role, &place.at, |key| names.has_label(key, link.label)));
+        let is_of_any = names.object_type_of(link.label).is_some_and(|kind| OF_ANY_USE.contains(&kind))
+            && !names.is_of_event_loop(link.label);
+        is_of_any && all.is_some_and(|(count, ns)| count == 1 && ns as f64 >= MOSTLY * explanation.elapsed_ns as f64)
     };
     let takes = |link: &Link| {
         let kind = names.object_type_of(link.label);
@@ -47,9 +53,16 @@ pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
         let one = account.threads == 1 && root.wait_ns as f64 >= MOSTLY * account.life_ns as f64;
         one || (account.own_ns as f64 >= MOSTLY * account.life_ns as f64 && is_joined())
     });
-    let only_sleeps = names.role(root.cause.role) == SLEEP_PROGRAM;
-    if is_handed && (mostly_sleeps || only_sleeps) { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
+    if is_handed && mostly_sleeps { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }
+
+/// Whether it is the program by which scripts pause; processes that differ in their arguments have these in their names.
+fn is_sleep_program(names: &Names<'_, '_>, root: &RootCause) -> bool {
+    names.role(root.cause.role).split(' ').next() == Some(SLEEP_PROGRAM)
+}
+
+/// Types of objects of which the type does not say what a wait for them is for.
+const OF_ANY_USE: &[ObjectType] = &[ObjectType::Futex, ObjectType::Event, ObjectType::Stream];
 
 /// Types of objects by which threads take what others hand over.
 const HANDED_OVER: &[ObjectType] =
@@ -91,7 +104,7 @@ pub fn timed_out(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentenc
 
 /// What to do about a sleep that nobody else waits for.
 pub fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    if explanation.names.role(root.cause.role) == SLEEP_PROGRAM {
+    if is_sleep_program(&explanation.names, root) {
         return say!(ADVICE_PACED);
     }
     if root.is_of_the_end() && in_turn(fold.trace, &explanation.names, root.cause.role).is_some() {

@@ -74,6 +74,8 @@ struct ThreadWait {
     is_for_requests_or_time: bool,
 }
 
+/// Waits of a thread in a second from which on it does not hang.
+const OFTEN: u64 = 5;
 /// How descriptors of timers are called.
 const TIMER: &str = "timerfd";
 /// How functions of Go and Java end that take connections.
@@ -83,10 +85,11 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
     let (trace, events) = (fold.trace, fold.trace.events());
     let (mut idle, mut waits) = (IdleWaits::default(), Vec::new());
     for thread in 0..trace.threads.tid.len() {
-        let mut of_key: HashMap<u32, u64> = HashMap::new();
+        let (mut of_key, mut count): (HashMap<u32, u64>, _) = (HashMap::new(), 0);
         events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, ns, key| {
             let sum = of_key.entry(key).or_default();
             *sum = sum.saturating_add(ns);
+            count += 1;
         });
         let longest = of_key.into_iter().max_by_key(|(key, ns)| (*ns, Reverse(*key)));
         let Some((key, ns)) = longest.filter(|(_, ns)| *ns as f64 >= MOSTLY * elapsed_ns as f64) else { continue };
@@ -102,7 +105,8 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
         let label = names.label(link.label);
         let in_accept =
             || fold.sums.stacks.whole_names(key.stack()).any(|it| ACCEPTS.iter().any(|end| it.ends_with(end)));
-        let is_for_requests_or_time = accepts(label) || label.contains(TIMER) || in_accept();
+        let goes_on = count >= OFTEN * elapsed_ns / 1_000_000_000;
+        let is_for_requests_or_time = accepts(label) || label.contains(TIMER) || in_accept() || goes_on;
         waits.push(ThreadWait {
             is_for_requests_or_time,
             link,

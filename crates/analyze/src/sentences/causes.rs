@@ -301,6 +301,9 @@ sentence_table! {
         "このガベージコレクションはプログラム自身が {place} で要求しています。ランタイムに任せるか、誰も待っていないときに行ってください (JVM には無効にするオプションもあります)。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
+    ADVICE_POOL_OR_PACE = "advice-pool-or-pace",
+        "If that is the pace at which it is meant to go (a sensor, a ticker), nothing is wrong. Else {threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
+        "意図した周期 (センサーやティッカーなど) なら、問題はありません。そうでなければ、{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
     ADVICE_POOL_OF_ONE = "advice-pool-of-one",
         "The only thread of {who} had work for {busy} of its time, and whoever asks waits for it: make {place} faster, have another thread or process do it, or run more of them.",
         "{who} の唯一のスレッドは時間の {busy} の間処理中で、要求する側はこれを待っています。{place} を速くする、別のスレッドやプロセスに任せる、または数を増やしてください。";
@@ -335,8 +338,8 @@ sentence_table! {
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
-    ADVICE_LOOP_TIMER = "advice-loop-timer", "Look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
-        "タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
+    ADVICE_LOOP_TIMER = "advice-loop-timer", "If it is meant to go at that pace, nothing is wrong. Else look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
+        "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_LOOP_TIMED_OUT = "advice-loop-timed-out", "If that is a time-out (wait_for, tokio::time::timeout, AbortSignal.timeout), what it waited for did not come: find out who was to answer (an early return, an error that is swallowed, a sender or a promise that nobody uses). Else it is a sleep or a delay (asyncio.sleep, setTimeout), which may be meant.",
         "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければスリープや遅延 (asyncio.sleep など) で、意図したものかもしれません。";
     ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime), first where a lock or a permit is held meanwhile.",
@@ -347,6 +350,15 @@ sentence_table! {
     ADVICE_REQUESTS_ONE_BY_ONE = "advice-requests-one-by-one",
         "It asks {endpoint} for one thing at a time. Where one question does not need the answer to another, ask both at once (asyncio.gather, Promise.all, join!, a batch). Where many wait for that connection already, let more in: a pool, a larger limit per host, no lock around the question. If it carries many at once (HTTP/2, gRPC, a pipeline), make the answers faster.",
         "{endpoint} に一度に 1 件ずつ問い合わせています。互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。すでに多くがその接続を待っている場合は、プールやホストごとの上限を増やすか、問い合わせを囲むロックをなくしてください。一度に多くを運ぶ接続であれば、応答を速くしてください。";
+    ADVICE_DATAGRAMS = "advice-datagrams",
+        "If datagrams come unasked (a forwarder, a stream), nothing is wrong. Else {count} answers took {mean} each on average, one at a time: ask for several things at once. `dwell collect threading --target-pid PID` records who answers.",
+        "データグラムが要求なしに届くもの (転送やストリームなど) であれば、問題はありません。そうでなければ、{count} 件の応答に平均 {mean} ずつ、1 件ずつかかっています。複数を同時に問い合わせてください。応答する側は `dwell collect threading --target-pid PID` で記録できます。";
+    ADVICE_CLIENT_ONE_BY_ONE = "advice-client-one-by-one",
+        "If it waits there for messages or jobs, nothing is wrong. Else it asks {endpoint} for one thing at a time: where one question does not need the answer to another, ask both at once (asyncio.gather, Promise.all, join!, a batch); where many wait for that connection already, let more in (a pool, a larger limit per host, no lock around the question).",
+        "そこでメッセージやジョブを待っているのであれば問題はありません。そうでなければ {endpoint} に一度に 1 件ずつ問い合わせています。互いの結果を必要としない問い合わせは同時に行い (asyncio.gather、Promise.all など)、すでに多くがその接続を待っている場合は、プールやホストごとの上限を増やすか、問い合わせを囲むロックをなくしてください。";
+    ADVICE_CLIENT_LIMITED = "advice-client-limited",
+        "If it is meant to ask no more at once, or waits there for messages or jobs, nothing is wrong. Else look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
+        "これ以上同時に問い合わせないことが意図どおりか、そこでメッセージやジョブを待っているのであれば問題はありません。そうでなければ、同時に {connections} 件までに制限しているもの (接続プールの大きさ、セマフォ、ホストごとの上限など) を探し、{endpoint} が耐えられる範囲で増やすか、応答を速くしてください。";
     ADVICE_ONE_IN_USE = "advice-one-in-use",
         "Of the {connections} connections to {endpoint} hardly more than one waits for an answer at a time: look for a lock or a semaphore that is kept while it waits for the answer (asyncio.Lock, tokio::sync::Mutex), and ask at once what does not need the answer to another question (asyncio.gather, Promise.all, join!).",
         "{endpoint} への {connections} 本の接続のうち、同時に応答を待っているのはほぼ 1 本だけです。応答を待つ間に保持しているロックやセマフォ (asyncio.Lock など) を探し、互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。";
@@ -434,10 +446,14 @@ sentence_table! {
         "プログラム自身が保持しているものではありません。カーネルの内部処理か、プログラムを調べるツール (Dwell を含むプロファイラーのプローブ、/proc の読み取り) が保持しています。そのようなツールがなければ、おそらくこの待機はなくなります。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
+    ADVICE_INTERRUPT = "advice-interrupt", "A device or a timer of the kernel ended it, as for what a call puts off: do what it waits for less often.",
+        "カーネルのデバイスまたはタイマーが終わらせました (呼び出しが後回しにする処理など)。待機の原因となる呼び出しを減らしてください。";
+    ADVICE_MEANWHILE_RAN = "advice-meanwhile-ran", "If what others ran meanwhile is what gives the answer, make it faster, do less of it, or let fewer ask at once than there are CPUs for it.",
+        "その間に他のスレッドが実行していたものが応答を作っているのであれば、それを速くするか減らす、または CPU の数に合わせて同時に問い合わせる数を減らしてください。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
         "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
-    ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else look at them first; `dwell collect threading --fibers exact` sees who ended the wait.",
-        "意図した周期なら、問題はありません。そうでなければ、まずそのスリープを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
+    ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else they are what to make shorter, or to do by more of them at once; `dwell collect threading --fibers exact` sees who ended the wait.",
+        "プログラムがこれらのスリープの周期で動く想定なら、問題はありません。そうでなければ、そのスリープを短くするか、同時に行う数を増やしてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_WAIT_GROUP_OF_FIBERS = "advice-wait-group-of-fibers", "It waits for goroutines that it started: what these did meanwhile is the cause. `dwell report fibers` says what each did, and `dwell collect threading --fibers exact` sees who was the last.",
         "開始したゴルーチンの終了を待っています。原因は、その間にそれらがしていたことです。それぞれの動作は `dwell report fibers` で、最後に終わったものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_UNSEEN_OF_FIBERS = "advice-unseen-of-fibers", "Who ended it cannot be seen of sampled goroutines: `dwell collect threading --fibers exact` sees it. A ticker's channel keeps its pace.",

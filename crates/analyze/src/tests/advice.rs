@@ -161,8 +161,11 @@ fn asking_loop(connections: u32, open: u32) -> Trace {
 fn one_connection_of_several_that_is_in_use_is_told() {
     let told = |connections, open| advice(&asking_loop(connections, open));
     assert!(told(8, 1).starts_with("Of the 8 connections to TCP 127.0.0.1:80 hardly more than one"), "{}", told(8, 1));
-    assert!(told(1, 1).starts_with("It asks TCP 127.0.0.1:80 for one thing at a time"), "{}", told(1, 1));
-    assert!(told(4, 4).starts_with("Look for what lets no more than 4 in"), "{}", told(4, 4));
+    // Nobody asks it: jobs may come over its connections.
+    let one_by_one =
+        "If it waits there for messages or jobs, nothing is wrong. Else it asks TCP 127.0.0.1:80 for one thing";
+    assert!(told(1, 1).starts_with(one_by_one), "{}", told(1, 1));
+    assert!(told(4, 4).contains("Else look for what lets no more than 4 in"), "{}", told(4, 4));
     assert!(told(8, 4).starts_with("Record that program too"), "{}", told(8, 4));
 }
 

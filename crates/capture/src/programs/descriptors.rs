@@ -41,22 +41,43 @@ fn inode_of(target: &str) -> Option<&str> {
 
 /// The TCP and Unix sockets in the network namespace of a process, by inode.
 fn sockets(pid: u32) -> HashMap<String, String> {
-    let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    let name = |TcpSocket { own, other, listens }: TcpSocket| {
+        if listens { format!("TCP listen {own}") } else { format!("TCP {own} -> {other}") }
+    };
+    let mut sockets: HashMap<String, String> =
+        tcp_sockets(pid).into_iter().map(|(inode, socket)| (inode.to_string(), name(socket))).collect();
+    let unix = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    sockets.extend(unix.lines().filter_map(unix_socket));
+    sockets
+}
+
+/// A TCP socket.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpSocket {
+    /// Its address.
+    pub own: SocketAddr,
+    /// That of the other end.
+    pub other: SocketAddr,
+    /// Whether it has no other end, but waits for connections.
+    pub listens: bool,
+}
+
+/// The TCP sockets in the network namespace of a process, by inode.
+pub fn tcp_sockets(pid: u32) -> HashMap<u64, TcpSocket> {
     let mut sockets = HashMap::new();
     for name in ["tcp", "tcp6"] {
-        sockets.extend(table(name).lines().filter_map(tcp_socket));
+        let table = fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+        sockets.extend(table.lines().filter_map(tcp_socket));
     }
-    sockets.extend(table("unix").lines().filter_map(unix_socket));
     sockets
 }
 
 /// A line of `/proc/net/tcp` or `tcp6`: its inode, and its addresses.
-fn tcp_socket(line: &str) -> Option<(String, String)> {
+fn tcp_socket(line: &str) -> Option<(u64, TcpSocket)> {
     let fields: Vec<&str> = line.split_whitespace().take(10).collect();
     let (own, other) = (address(fields.get(1)?)?, address(fields.get(2)?)?);
     let listens = *fields.get(3)? == LISTENS;
-    let name = if listens { format!("TCP listen {own}") } else { format!("TCP {own} -> {other}") };
-    Some(((*fields.get(9)?).to_owned(), name))
+    Some((fields.get(9)?.parse().ok()?, TcpSocket { own, other, listens }))
 }
 
 /// A line of `/proc/net/unix`: its inode, and its path.

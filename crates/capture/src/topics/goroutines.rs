@@ -22,6 +22,7 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use crate::clock::{monotonic_ns, thread_cpu_ns, uneven};
 use crate::options::FiberMode;
 use crate::programs::memory::ProcessMemory;
+use crate::topics::goroutine_sockets::GoroutineSockets;
 
 /// Between two passes, at least.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
@@ -61,6 +62,7 @@ struct GoProcess {
     is_exact: bool,
     seen: HashMap<u64, Sighting>,
     stacks: HashSet<u64>,
+    sockets: GoroutineSockets,
     passes: u64,
     last_ns: u64,
     next_ns: u64,
@@ -72,6 +74,7 @@ struct Sighting {
     state: GoroutineState,
     thread: u32,
     object: u64,
+    descriptor: Option<u32>,
     stack: u64,
     pass: u64,
 }
@@ -163,6 +166,7 @@ impl Goroutines {
             (process.next_ns, process.passes) = (0, 0);
             process.seen.clear();
             process.stacks.clear();
+            process.sockets.forget();
             process.reader.forget_stacks();
         }
     }
@@ -198,6 +202,7 @@ impl GoProcess {
             is_exact,
             seen: HashMap::new(),
             stacks: HashSet::new(),
+            sockets: GoroutineSockets::default(),
             passes: 0,
             last_ns: 0,
             next_ns: 0,
@@ -216,6 +221,7 @@ impl GoProcess {
             seen_ns: now_ns,
             is_first: is_first || self.is_exact,
             stacks: &mut self.stacks,
+            sockets: &mut self.sockets,
             records,
         };
         let (seen, number, is_exact) = (&mut self.seen, self.passes, self.is_exact);
@@ -247,7 +253,7 @@ impl GoProcess {
             }
             is_there
         });
-        let cost_ns = thread_cpu_ns().saturating_sub(began_ns);
+        let cost_ns = thread_cpu_ns().saturating_sub(began_ns + self.sockets.take_table_cost_ns());
         // The first one reads what later ones find unchanged.
         let share = if is_first { FIRST_COST_SHARE } else { COST_SHARE };
         let interval_ns = (cost_ns * share).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
@@ -260,8 +266,15 @@ impl GoProcess {
             return; // with its threads
         }
         let changed_ns = self.last_ns.midpoint(now_ns);
-        let mut writer =
-            Writer { pid: self.pid, changed_ns, seen_ns: now_ns, is_first: false, stacks: &mut self.stacks, records };
+        let mut writer = Writer {
+            pid: self.pid,
+            changed_ns,
+            seen_ns: now_ns,
+            is_first: false,
+            stacks: &mut self.stacks,
+            sockets: &mut self.sockets,
+            records,
+        };
         for (&id, sighting) in &self.seen {
             writer.state(id, fiber_state::ENDED, &Sighting { thread: 0, object: 0, stack: 0, ..*sighting });
         }
@@ -276,6 +289,7 @@ struct Writer<'w> {
     seen_ns: u64,
     is_first: bool,
     stacks: &'w mut HashSet<u64>,
+    sockets: &'w mut GoroutineSockets,
     records: &'w mut RecordBuffer,
 }
 
@@ -290,8 +304,15 @@ impl Writer<'_> {
             None if goroutine.state == GoroutineState::Running => 0,
             None => before.map_or(0, |before| before.stack),
         };
-        let &Goroutine { state, thread, object, .. } = goroutine;
-        let now = Sighting { state, thread, object, stack, pass };
+        let &Goroutine { state, thread, descriptor, .. } = goroutine;
+        let stands = |before: &Sighting| before.state == state && before.stack == stack;
+        let object = match (descriptor, before.filter(stands)) {
+            (None, _) => goroutine.object,
+            // It has the same connection, as far as that can be told without looking at it each time.
+            (_, Some(before)) if before.descriptor == descriptor && before.object != 0 => before.object,
+            (Some(number), _) => self.sockets.key((self.pid, number), self.seen_ns, self.records),
+        };
+        let now = Sighting { state, thread, object, descriptor, stack, pass };
         if before.is_none_or(|before| Sighting { pass, ..before } != now) {
             self.state(goroutine.id, state_number(state), &now);
         }

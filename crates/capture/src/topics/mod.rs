@@ -9,6 +9,7 @@ pub mod edges;
 pub mod event_counts;
 mod exported_by_mapping;
 pub mod fault_places;
+mod goroutine_sockets;
 pub mod goroutines;
 mod interpreted;
 pub mod itt;

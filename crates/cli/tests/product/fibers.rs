@@ -8,6 +8,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::first_causes::expect_first;
+use crate::first_causes_of_loops::slow_server;
 use crate::harness::Case;
 use crate::recording::{
     Output, Recording, Running, collect, needs_program, needs_recording, number, run_dwell, text, wait_for,
@@ -27,17 +29,23 @@ pub fn cases() -> Vec<Case> {
         Case::new("fibers::attached", attached),
         Case::new("fibers::beside_loops", beside_loops),
         Case::new("fibers::no_fibers", no_fibers),
+        Case::new("fibers::asks_in_a_row", asks_in_a_row),
+        Case::new("fibers::asks_in_a_row_stripped", asks_in_a_row_stripped),
     ]
 }
 
-/// The program, built with these flags.
+/// The ledger, built with these flags.
 fn build(folder: &Path, flags: &[&str]) -> Result<PathBuf> {
+    build_source(folder, flags, include_str!("fibers.go"))
+}
+
+fn build_source(folder: &Path, flags: &[&str], text: &str) -> Result<PathBuf> {
     const USUAL_PLACE: &str = "/usr/local/go/bin/go";
     needs_recording()?;
     let usual = || Path::new(USUAL_PLACE).is_file().then(|| USUAL_PLACE.to_owned());
     let go = needs_program("go").or_else(|missing| usual().ok_or(missing))?;
     let (source, program) = (folder.join("ledger.go"), folder.join("ledger"));
-    std::fs::write(&source, include_str!("fibers.go"))?;
+    std::fs::write(&source, text)?;
     let mut build = Command::new(go);
     build.arg("build").args(flags).arg("-o").args([&program, &source]);
     build.env("GOCACHE", folder.join("cache")).env("GOTOOLCHAIN", "local").env("GO111MODULE", "off");
@@ -231,4 +239,22 @@ fn no_fibers() -> Result<()> {
     ensure!(output.code() == 2 && output.stderr.contains("hint:"), "{}", output.stderr);
     ensure!(run_dwell(&["report", "fibers", &path])?.stdout.contains("No fibers were seen"), "nothing says so");
     Ok(())
+}
+
+/// The connection for which a goroutine waits is found in the runtime's memory and in /proc.
+fn asks(flags: &[&str]) -> Result<()> {
+    let folder = TempDir::new()?;
+    let program = build_source(folder.path(), flags, include_str!("questions.go"))?;
+    let port = slow_server()?.to_string();
+    let recording = Recording::of(&[], &[&program.display().to_string(), &port])?;
+    let connection = format!("TCP 127.0.0.1:* -> 127.0.0.1:{port}");
+    expect_first(&recording, "network", 1.4, &[&connection, "main.load", "answers took 3", "one at a time"])
+}
+
+fn asks_in_a_row() -> Result<()> {
+    asks(&[])
+}
+
+fn asks_in_a_row_stripped() -> Result<()> {
+    asks(&["-ldflags=-s -w"])
 }

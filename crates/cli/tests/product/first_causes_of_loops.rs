@@ -18,6 +18,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("first_causes::questions_in_a_row", questions_in_a_row),
         Case::new("first_causes::lock_around_a_question", lock_around_a_question),
+        Case::new("first_causes::pool_of_one", pool_of_one),
     ]
 }
 
@@ -89,4 +90,25 @@ asyncio.run(main())
 fn lock_around_a_question() -> Result<()> {
     let named = ["Between these waits it ran mostly ask (client.py:", "Of the 5 connections"];
     expect_first(&of_client(LOCKED)?, "outside", 1.4, &named)
+}
+
+const POOL_OF_ONE: &str = "
+import asyncio, sys
+async def load(pool, row):
+    reader, writer = await pool.get()
+    question = ','.join(str(row * number) for number in range(2000))
+    writer.write(question.encode() + b'\\n')
+    await reader.readline()
+    pool.put_nowait((reader, writer))
+async def main():
+    pool = asyncio.Queue()
+    pool.put_nowait(await asyncio.open_connection('127.0.0.1', int(sys.argv[1])))
+    await asyncio.gather(*(load(pool, row) for row in range(60)))
+asyncio.run(main())
+";
+
+/// Sixty tasks ask at once, over one connection: nobody asks this process, and its loop is not idle.
+fn pool_of_one() -> Result<()> {
+    let named = ["Between these waits it ran mostly load (client.py:", "let more in (a pool"];
+    expect_first(&of_client(POOL_OF_ONE)?, "outside", 1.4, &named)
 }

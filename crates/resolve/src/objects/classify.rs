@@ -63,7 +63,10 @@ impl<'a> Classifier<'a> {
             let identity = ObjectIdentity::Memory(wait.image, base, found.kind);
             return ObjectTarget { identity, address: wait.object, certain: true, has_owner: false };
         }
-        ObjectTarget::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
+        let connection = (wait.object != 0 && found.kind == ObjectType::Socket).then(|| self.described(wait)).flatten();
+        connection.unwrap_or_else(|| {
+            ObjectTarget::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
+        })
     }
 
     fn stopped(&self, wait: &WaitKey) -> ObjectTarget {

@@ -15,9 +15,11 @@ use dwell_query::stacks::java_locks::takes_java_lock;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use self::telling_keys::{consumes, is_answer_of_unix, waits_as_worker};
+use self::telling_keys::{consumes, is_answer_of_unix, is_owed, waits_as_worker};
 use crate::study::explain::answers::Answers;
+use crate::study::explain::asked_endpoints::rows_of_asking_loops;
 use crate::study::explain::asked_from_outside::AskedFromOutside;
+use crate::study::explain::asking_fibers::answers_to_fibers;
 use crate::study::explain::bare_stacks::is_of_kernel;
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
@@ -90,6 +92,8 @@ pub struct Classes<'n, 't> {
     answers: Answers,
     /// Loops that requests wait for.
     kept_loops: KeptLoops,
+    /// Rows of loops that wait for the answers that their program always waits for.
+    asking_loops: HashSet<usize>,
     /// Threads that were never without work and wake several others at once.
     broadcasters: HashSet<usize>,
     /// Threads that mostly wait for children that end.
@@ -118,6 +122,7 @@ impl<'n, 't> Classes<'n, 't> {
         let consumers: Vec<bool> = keys.iter().map(|key| consumes(names, trace, key)).collect();
         let workers: Vec<bool> = keys.iter().map(|key| waits_as_worker(names, &dialogues, key)).collect();
         let standstill = Standstill::new(trace, names.stacks(), &mut is_idle);
+        let to_fibers = answers_to_fibers(trace, names.stacks());
         let mut place_of = |key: &EventKey| names.place_of(key.stack());
         let in_loop = keys.iter().filter(|key| is_of_event_loop(key.syscall()));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
@@ -140,6 +145,7 @@ impl<'n, 't> Classes<'n, 't> {
             asked_from_outside: AskedFromOutside::default(),
             answers,
             kept_loops: KeptLoops::new(trace),
+            asking_loops: rows_of_asking_loops(trace),
             broadcasters,
             waiting_parents,
             request_goroutines: request_goroutines(trace),
@@ -151,7 +157,9 @@ impl<'n, 't> Classes<'n, 't> {
         let of_key = |(number, key): (usize, &EventKey)| match (consumers[number], is_idle(key)) {
             (true, _) => OfKey::Known(WaitClass::Idle),
             (false, _) if lock_polls[number] => OfKey::Known(WaitClass::Demand),
-            (false, false) if pool_answers[number] || classes.stands_still(number) => OfKey::Known(WaitClass::Demand),
+            (false, false) if pool_answers[number] || to_fibers[number] || classes.stands_still(number) => {
+                OfKey::Known(WaitClass::Demand)
+            }
             (false, is_idle) => classes.by_key(key, (is_idle, workers[number]), &mut place_of),
         };
         classes.of_key = keys.iter().enumerate().map(of_key).collect();
@@ -200,7 +208,7 @@ impl<'n, 't> Classes<'n, 't> {
 
     /// The class of an off-CPU row that waited.
     pub fn of(&self, thread: usize, row: usize, key: u32) -> WaitClass {
-        if self.kept_loops.has_row(row) {
+        if self.kept_loops.has_row(row) || self.asking_loops.contains(&row) {
             return WaitClass::Demand;
         }
         match self.of_key.get(key as usize) {
@@ -272,6 +280,10 @@ impl<'n, 't> Classes<'n, 't> {
             return self.waiting_parents.contains(&thread) || self.serves_outside(thread);
         }
         let kind = object_type(self.trace, key.object());
+        // Who sleeps as long as it is looked at answers nobody.
+        if kind == ObjectType::Sleep && Outcome::from_code(key.outcome()) == Outcome::Unfinished {
+            return false;
+        }
         let in_vain = parks_threads(kind) && Outcome::from_code(key.outcome()) == Outcome::TimedOut;
         (kind == ObjectType::Sleep && self.serves_outside(thread))
             || (in_vain && self.asked_from_outside.has_connection(thread))
@@ -346,12 +358,12 @@ impl<'n, 't> Classes<'n, 't> {
         if self.answers.is_answer(self.trace, key) || (!in_loop && !is_idle && is_answer_of_unix(key, name)) {
             return Known(Demand);
         }
-        if serves(name) || self.answers.is_published(key) {
+        if serves(name) || self.answers.is_published(key) || self.reads_for_others(key, name) {
             return Known(Idle);
         }
         // A response that nobody waits for on behalf of a request may be a watch's, which answers for as long as it lives.
         let is_awaited = is_response(name) && (outcome == Outcome::Woken || self.answers_requests(key));
-        if is_awaited || asks_alone(name) && outcome != Outcome::TimedOut && !in_loop {
+        if is_awaited || asks_alone(name) && is_owed(name, outcome) && !in_loop {
             return Known(Demand);
         }
         if outcome == Outcome::Interrupted && !listens(name) && !asks(name) && is_by_own_child(self.trace, key) {
@@ -410,16 +422,6 @@ impl<'n, 't> Classes<'n, 't> {
         let in_loop = is_of_event_loop(key.syscall()) || listens(waited_for(self.trace, key));
         let is_client = || self.dialogues.is_client(thread, (self.role_of)(waker), in_loop);
         !is_sibling && (is_for_program() || is_client())
-    }
-
-    /// Whether threads wait for a set of pipes, and mostly until a time of their own: for whatever their children write, not for an answer.
-    fn supervises(&self, key: &EventKey) -> bool {
-        let name = waited_for(self.trace, key);
-        let of_pipes = is_internal(name) && name.contains("pipe");
-        let Some(thread) = key.thread().get().filter(|_| of_pipes) else { return false };
-        let role = (self.role_of)(thread);
-        let answers: u64 = self.dialogues.enders(role, key.object()).into_iter().flat_map(|it| it.values()).sum();
-        self.dialogues.time_outs(role, key.object()) > answers
     }
 
     /// Whether a thread that came later waits for one of another role that was there and never without work, and does not take from

@@ -15,6 +15,9 @@ const LONG_SHARE: f64 = 0.3;
 /// How many of them are there at once on average, at most.
 const MOST_AT_ONCE: f64 = 1.1;
 
+/// Part of all lives that is one of them, at most.
+const MOST_OF_ONE: f64 = 0.5;
+
 /// See the module.
 pub struct InTurn {
     /// How many they are.
@@ -34,6 +37,12 @@ pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InT
     }
     let lives = members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread]));
     let lives = LifeSpans::of(lives.collect());
+    // One that lives for longer than all others together is what there is to do.
+    let longest_ns =
+        members.iter().map(|thread| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread])).max();
+    if longest_ns.is_some_and(|ns| ns as f64 > MOST_OF_ONE * lives.all_ns as f64) {
+        return None;
+    }
     let is_long = lives.any_ns as f64 >= LONG_SHARE * trace.elapsed_ns() as f64;
     let processes: HashSet<_> = members.iter().map(|thread| threads.process[*thread]).collect();
     (lives.at_once() <= MOST_AT_ONCE && is_long).then(|| InTurn {
@@ -68,6 +77,9 @@ mod tests {
         };
         assert_eq!(count(&lives([0, 5, 10, 15])), Some(4));
         assert_eq!(count(&lives([0, 0, 10, 15])), None, "two of them are there at once");
+        let one = format!("main: {}\nworker: {}\n", "j".repeat(20), "#".repeat(12));
+        let others: String = (0..3).map(|number| format!("worker: {}#\n", " ".repeat(13 + 2 * number))).collect();
+        assert_eq!(count(&(one + &others)), None, "one does nearly all");
         assert_eq!(count("main: jjjjjjjjjj\nworker: ####\nworker:      ####"), None, "two are few");
     }
 }

@@ -1,14 +1,15 @@
 //! What others did while a thread slept again and again, or waited for what nobody was seen to end: no wake-up tells for whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use dwell_model::{ObjectType, Outcome};
+use dwell_model::{ObjectType, Outcome, StackId};
 use dwell_query::stacks::go_runtime::is_of_go_runtime;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::names::Names;
+use crate::study::explain::places::is_of_program;
 use crate::study::explain::terms::{
     Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, is_response, parks_threads,
 };
@@ -103,6 +104,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
     let waits_for_answer = sleeps || is_response(label) || is_client_socket(label);
     let mut doings = Doings::new();
     let mut at_work = AtWork::new();
+    let mut readers = FiberReaders::default();
     let index = ThreadIndex::new(trace);
     for_each_interval(trace, |interval| {
         let span = (interval.from, interval.to);
@@ -144,7 +146,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 let is_same_place = (names.role_of(thread), place) == (cause.role, cause.place);
                 // Of sampled fibers many sleeps are one row.
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
-                let did = did_in_wait(trace, &key);
+                let did = did_in_wait(trace, &key).filter(|_| !is_fiber || readers.asks(trace, names, &key));
                 // Whoever was let in may ask others in the function in which the rest wait to be.
                 let waits_too = is_same_place && (waits_for_answer || did != Some(MeanwhileKind::Asked));
                 if let Some(did) = did.filter(|_| !waits_too && !is_short && !is_whole) {
@@ -183,6 +185,22 @@ fn did_in_wait(trace: &Trace, key: &EventKey) -> Option<MeanwhileKind> {
         ObjectType::Sleep => Some(MeanwhileKind::Slept),
         _ if is_answer(trace, key) => Some(MeanwhileKind::Asked),
         _ => None,
+    }
+}
+
+/// Goroutines that read from connections: one of a client library does so for whoever asked.
+#[derive(Default)]
+struct FiberReaders {
+    /// Whether functions of the program led to a stack.
+    own: HashMap<StackId, bool>,
+}
+
+impl FiberReaders {
+    /// Whether it asked itself what it waits for, if it waits for a connection.
+    fn asks(&mut self, trace: &Trace, names: &Names<'_, '_>, key: &EventKey) -> bool {
+        let stacks = names.stacks();
+        let own = || stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, stacks, at));
+        !is_client_socket(waited_for(trace, key)) || *self.own.entry(key.stack()).or_insert_with(own)
     }
 }
 

@@ -10,9 +10,11 @@ mod always_running;
 mod answers;
 mod asked_answers;
 mod asked_collections;
+mod asked_endpoints;
 mod asked_from_outside;
 mod asked_spans;
 mod askers;
+mod asking_fibers;
 mod awaited_ends;
 mod bare_stacks;
 mod blocked_loops;
@@ -98,6 +100,7 @@ use dwell_store::Trace;
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
+pub use self::asked_endpoints::{AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked};
 use self::asked_spans::asked_spans;
 pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;
@@ -123,8 +126,7 @@ pub use self::mostly_ran::mostly_ran;
 pub use self::names::{Contention, Names};
 pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
-    AlwaysAsked, AskedEndpoint, FewerAsked, LoopRequests, always_asked, asked_at_once, fewer_asked, mostly_asked,
-    processes_of, takes_requests, waiting_requests,
+    AskedEndpoint, FewerAsked, LoopRequests, fewer_asked, processes_of, takes_requests, waiting_requests,
 };
 pub use self::places::{function_at, function_key, is_of_program, wait_place};
 pub use self::roles::is_first_of_process;

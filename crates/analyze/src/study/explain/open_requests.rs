@@ -34,11 +34,6 @@ const IN_USE: f64 = 0.3;
 const MANY_MORE: f64 = 2.0;
 /// Connections beyond which no limit is told: so many are no small pool.
 const MANY: u32 = 64;
-/// Part of a client's connections on which a request waits on average from which on more of them would be used.
-const NEARLY_ALL: f64 = 0.85;
-/// Connections of which one alone is in use where no more requests wait at once on average, while any does.
-const SEVERAL: u32 = 3;
-const HARDLY_TWO: f64 = 1.2;
 /// A request that waits for longer asks for what is still to happen, ns, and one that waits for longer for a timer alone: that may be how
 /// often a server says something to clients which answer it.
 const LONG_POLL_NS: f64 = 5e9;
@@ -101,19 +96,20 @@ struct Connections<'t> {
 
 /// Segments with data of both ends.
 #[derive(Clone, Copy, Default)]
-struct Exchanges {
+pub struct Exchanges {
     requests: u64,
     answers: u64,
 }
 
 impl Exchanges {
-    fn add(&mut self, requests: u32, answers: u32) {
+    /// What a look saw since the one before.
+    pub fn add(&mut self, requests: u32, answers: u32) {
         self.requests += u64::from(requests);
         self.answers += u64::from(answers);
     }
 
     /// How many requests were answered, at most: either may come in several segments, and what nobody answers does not count.
-    fn least(self) -> u64 {
+    pub fn least(self) -> u64 {
         self.requests.min(self.answers)
     }
 }
@@ -183,9 +179,9 @@ impl KeptLoops {
 
 /// What a thread did while requests waited.
 #[derive(Default)]
-struct LoopWaits {
+pub struct LoopWaits {
     /// Rows in its loop whose waits are mostly then.
-    rows: Vec<usize>,
+    pub rows: Vec<usize>,
     /// Their waits, ns.
     kept_ns: u64,
     /// Of a thread that has no loop: how long it neither was parked nor waited for whatever comes, at most, ns.
@@ -193,7 +189,8 @@ struct LoopWaits {
 }
 
 impl LoopWaits {
-    fn of(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> Self {
+    /// Those of a thread, by when requests waited.
+    pub fn of(trace: &Trace, thread: usize, spans: &[(u64, u64)]) -> Self {
         let (events, mut waits) = (trace.events(), Self::default());
         let (mut turns, mut longest_ns) = (0, 0u64);
         let mut of_object: HashMap<u32, u64> = HashMap::new();
@@ -251,68 +248,6 @@ pub fn processes_of(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> HashS
     names.members_of(role).map(|thread| trace.threads.process[thread]).collect()
 }
 
-/// An address that processes ask nearly all the time over nearly all of their connections to it, or over one of them.
-pub struct AlwaysAsked {
-    /// The address, as `TCP 10.0.0.1:5432`.
-    pub endpoint: String,
-    /// The most connections at once.
-    pub connections: u32,
-    /// Whether hardly more than one of several is in use at a time.
-    pub one_in_use: bool,
-    /// Answers that came, or parts of these.
-    pub answers: u64,
-}
-
-/// An address that processes of a role ask over few connections, of which nearly all the time nearly all wait for an answer, a limit, if there
-/// is more to ask; or of which one does.
-pub fn always_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<AlwaysAsked> {
-    let processes = processes_of(trace, names, role);
-    let table = &trace.open_requests;
-    let mut of_endpoint: BTreeMap<(ProcessId, &str), (StepFunction, StepFunction, Exchanges)> = BTreeMap::new();
-    for row in
-        (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row] && processes.contains(&table.process[*row]))
-    {
-        let (open, made, exchanges) = of_endpoint.entry((table.process[row], &table.endpoint[row])).or_default();
-        exchanges.add(table.requests[row], table.answers[row]);
-        open.0.push((table.time_ns[row], table.open[row]));
-        made.0.push((table.time_ns[row], table.connections[row]));
-    }
-    let elapsed_ns = trace.elapsed_ns();
-    let limit =
-        |((_, endpoint), (open, made, exchanges)): ((ProcessId, &str), (StepFunction, StepFunction, Exchanges))| {
-            let spans = open.spans(elapsed_ns);
-            let asked_ns = length_ns(&spans);
-            let connections = made.most(&spans);
-            let (asked, is_few) = (open.mean(&spans), (1..=MANY).contains(&connections));
-            let is_full = asked >= NEARLY_ALL * f64::from(connections);
-            let one_in_use = !is_full && connections >= SEVERAL && (NEARLY_ALL..HARDLY_TWO).contains(&asked);
-            let is_always = is_few && asked_ns as f64 >= MOSTLY * elapsed_ns as f64;
-            (is_always && (is_full || one_in_use)).then(|| AlwaysAsked {
-                endpoint: endpoint.to_owned(),
-                connections,
-                one_in_use,
-                answers: exchanges.least(),
-            })
-        };
-    of_endpoint.into_iter().filter_map(limit).min_by_key(|asked| asked.one_in_use)
-}
-
-/// How many requests of a role's processes to the address that has a label wait for their answers at once: of each process on average while
-/// any does, in all. 0 where that is not known.
-pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> f64 {
-    let processes = processes_of(trace, names, role);
-    let table = &trace.open_requests;
-    let mut of_process: BTreeMap<ProcessId, StepFunction> = BTreeMap::new();
-    for row in
-        (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row] && is_asked_in(&table.endpoint[*row], label))
-    {
-        if processes.contains(&table.process[row]) {
-            of_process.entry(table.process[row]).or_default().0.push((table.time_ns[row], table.open[row]));
-        }
-    }
-    of_process.into_values().map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
-}
-
 /// Requests that wait for a process, and those of its own to one address meanwhile, both on average.
 pub struct FewerAsked {
     /// Requests that wait for it at once.
@@ -338,35 +273,6 @@ pub fn fewer_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &s
     };
     let of_role = connections(trace).into_iter().filter(|(process, _)| processes.contains(process));
     of_role.filter_map(fewer).max_by(|one, other| one.asked.total_cmp(&other.asked))
-}
-
-/// Whether a label tells of a connection to an endpoint: `poll {TCP 10.0.0.1:* -> 10.0.0.2:80, pipe}` of `TCP 10.0.0.2:80`, but not of port 8.
-fn is_asked_in(endpoint: &str, label: &str) -> bool {
-    let Some(address) = endpoint.strip_prefix("TCP ") else { return false };
-    label.split("-> ").skip(1).any(|rest| {
-        rest.strip_prefix(address).is_some_and(|behind| !behind.starts_with(|letter: char| letter.is_ascii_digit()))
-    })
-}
-
-/// The address that nearly all requests of a role's processes wait for.
-pub fn mostly_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<String> {
-    let processes = processes_of(trace, names, role);
-    let table = &trace.open_requests;
-    let mut of_endpoint: BTreeMap<(&str, ProcessId), StepFunction> = BTreeMap::new();
-    for row in (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row]) {
-        if processes.contains(&table.process[row]) {
-            let open = of_endpoint.entry((&table.endpoint[row], table.process[row])).or_default();
-            open.0.push((table.time_ns[row], table.open[row]));
-        }
-    }
-    let whole = [(0, trace.elapsed_ns())];
-    let mut means: BTreeMap<&str, f64> = BTreeMap::new();
-    for ((endpoint, _), open) in &of_endpoint {
-        *means.entry(endpoint).or_default() += open.mean(&whole);
-    }
-    let all: f64 = means.values().sum();
-    let (endpoint, most) = means.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    (most > 0.0 && most >= NEARLY_ALL * all).then(|| endpoint.to_owned())
 }
 
 /// How many requests over TCP each process answered, as far as looks saw.
@@ -431,6 +337,14 @@ fn connections(trace: &Trace) -> BTreeMap<ProcessId, Connections<'_>> {
         of.outgoing.retain(|endpoint, _| !is_within(endpoint) || !ports.iter().any(|port| endpoint.ends_with(port)));
     }
     all
+}
+
+/// Whether a label tells of a connection to an endpoint: `poll {TCP 10.0.0.1:* -> 10.0.0.2:80, pipe}` of `TCP 10.0.0.2:80`, but not of port 8.
+pub fn is_asked_in(endpoint: &str, label: &str) -> bool {
+    let Some(address) = endpoint.strip_prefix("TCP ") else { return false };
+    label.split("-> ").skip(1).any(|rest| {
+        rest.strip_prefix(address).is_some_and(|behind| !behind.starts_with(|letter: char| letter.is_ascii_digit()))
+    })
 }
 
 #[cfg(test)]

@@ -232,6 +232,9 @@ pub fn is_response(name: &str) -> bool {
     name.starts_with(RESPONSE)
 }
 
+/// How sockets are called over which what others do is heard of: packets, and what the kernel tells.
+const UNASKED: &[&str] = &["Packet socket", "Netlink"];
+
 /// Whether nothing but questions can come: a socket that listens, connections that it accepted, sets of these, and what the
 /// kernel asks a file system in user space.
 pub fn serves(name: &str) -> bool {
@@ -239,7 +242,11 @@ pub fn serves(name: &str) -> bool {
         let other = other.split(' ').next().unwrap_or_default();
         !own.ends_with(":*") && other.ends_with(":*")
     });
-    accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
+    accepted
+        || UNASKED.iter().any(|kind| name.contains(kind))
+        || name == "/dev/fuse"
+        || name.starts_with("TCP listen")
+        || name.ends_with("poll {connections}")
 }
 
 /// Whether new connections may come over it, beside what else it has, or datagrams of anybody.

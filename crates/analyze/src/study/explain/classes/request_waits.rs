@@ -8,7 +8,7 @@ use dwell_store::EventKey;
 
 use super::{Classes, LOOKED_AT};
 use crate::study::explain::asked_from_outside::is_from_outside;
-use crate::study::explain::terms::{WaitClass, is_of_event_loop, parks_threads, serves};
+use crate::study::explain::terms::{WaitClass, is_client_socket, is_of_event_loop, parks_threads, serves};
 use crate::study::explain::wait_ends::{waited_for, waker_of};
 
 impl Classes<'_, '_> {
@@ -27,6 +27,11 @@ impl Classes<'_, '_> {
             && self
                 .request_before(thread, row)
                 .is_some_and(|given| self.reads_request(&self.trace.events().off_cpu_key(given)))
+    }
+
+    /// Whether a goroutine that is owed no answer reads from a connection: it does so for whoever asked.
+    pub(super) fn reads_for_others(&self, key: &EventKey, name: &str) -> bool {
+        is_client_socket(name) && key.thread().get().is_some_and(|thread| thread < self.trace.fiber_threads)
     }
 
     /// Whether another role ended the thread's wait, or somebody outside the recording over a connection that was accepted.

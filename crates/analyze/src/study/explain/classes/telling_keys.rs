@@ -1,6 +1,6 @@
 //! What the names in a key alone tell of its waits.
 
-use dwell_model::WakerKind;
+use dwell_model::{Outcome, WakerKind};
 use dwell_query::stacks::channels::consumes_messages;
 use dwell_store::{EventKey, Trace};
 
@@ -13,6 +13,11 @@ use crate::study::explain::wait_ends::waited_for;
 /// Whether a wait, which is no loop's, is for what a Unix socket's owner answers: a database on this machine.
 pub fn is_answer_of_unix(key: &EventKey, name: &str) -> bool {
     WakerKind::from_code(key.waker_kind()) == WakerKind::Answer && name.contains("Unix /") && !listens(name)
+}
+
+/// Whether an answer is owed to whoever waits until `outcome`: of a datagram that did not come nobody knows whether it was asked for.
+pub fn is_owed(name: &str, outcome: Outcome) -> bool {
+    outcome != Outcome::TimedOut && !(outcome == Outcome::Unfinished && name.starts_with("UDP "))
 }
 
 /// Whether a thread waits for a broker's next message, and does so for itself.

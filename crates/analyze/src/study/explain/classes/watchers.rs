@@ -6,6 +6,9 @@ use dwell_query::stacks::go_runtime::GO_MAIN;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
+use super::Classes;
+use crate::study::explain::terms::is_internal;
+use crate::study::explain::wait_ends::waited_for;
 use crate::study::explain::waiting_calls::calls_one_of;
 
 /// Part of its life, and of the elapsed time, that a goroutine must wait for others to do nothing else.
@@ -14,6 +17,18 @@ const MOST: f64 = 0.5;
 const HARDLY_RUNS: f64 = 0.01;
 /// How functions are called that wait for a mutex until a time.
 const TIMED_LOCKS: &[&str] = &["pthread_mutex_clocklock", "pthread_mutex_timedlock"];
+
+impl Classes<'_, '_> {
+    /// Whether threads wait for a set of pipes, and mostly until a time of their own: for whatever their children write, not for an answer.
+    pub(super) fn supervises(&self, key: &EventKey) -> bool {
+        let name = waited_for(self.trace, key);
+        let of_pipes = is_internal(name) && name.contains("pipe");
+        let Some(thread) = key.thread().get().filter(|_| of_pipes) else { return false };
+        let role = (self.role_of)(thread);
+        let answers: u64 = self.dialogues.enders(role, key.object()).into_iter().flat_map(|it| it.values()).sum();
+        self.dialogues.time_outs(role, key.object()) > answers
+    }
+}
 
 /// Whether waits of a key are for no work of the thread's own.
 pub fn only_watches(trace: &Trace, key: &EventKey) -> bool {

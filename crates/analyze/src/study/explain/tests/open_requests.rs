@@ -146,3 +146,21 @@ fn a_client_whose_connections_are_always_asked_has_a_limit() {
     assert_eq!(limit(2, 4), None, "two are free");
     assert_eq!(limit(90, 90), None, "no small pool");
 }
+
+#[test]
+fn a_loop_of_a_client_waits_for_the_answers_that_it_always_waits_for() {
+    let told = |looks: &[Look]| {
+        let mut trace = looked_at(LOOP, BY_ANSWER, looks);
+        trace.objects.name.fill("epoll {TCP 10.0.0.2:* -> 10.0.0.1:80, eventfd}".into());
+        told(&trace).0
+    };
+    let always = |open, connections, answers| [(false, "TCP 10.0.0.1:80", [open, connections, answers])];
+    assert_eq!(told(&always(1, 1, 20)), [(CauseKind::Outside, "loop".into(), 17)]);
+    assert_eq!(told(&always(2, 2, 40)), [(CauseKind::Outside, "loop".into(), 17)]);
+    assert_eq!(told(&always(1, 1, 4)), [], "few answers: of a queue, perhaps");
+    assert_eq!(told(&always(2, 4, 40)), [], "what it does with the free ones is not known");
+    assert_eq!(told(&always(1, 4, 40)), [], "one of several may be that over which jobs come");
+    assert_eq!(told(&always(90, 90, 900)), [], "no small pool");
+    let server = [(true, "TCP :80", [1, 1, 20]), (false, "TCP 10.0.0.1:80", [1, 1, 20])];
+    assert!(told(&server).iter().all(|(kind, ..)| *kind != CauseKind::Outside), "it is asked itself");
+}
