@@ -15,8 +15,8 @@ use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_wo
 use crate::sentences::say;
 use crate::study::explain::{
     Account, CauseKind, Contention, Explanation, LabelId, LibraryWait, Link, MeanwhileKind, NOTHING, Names, RootCause,
-    asked_collections, called_file, is_connection_pool, is_of_many_files, is_response, is_within_machine, kept_at,
-    library_wait, sleeps_for_lock, takes_requests, waits_at,
+    asked_collections, called_file, is_connection_pool, is_new_connection, is_of_many_files, is_response,
+    is_within_machine, kept_at, library_wait, sleeps_for_lock, takes_requests, waits_at,
 };
 
 /// Part of their lives from which on threads are kept at one place all the time.
@@ -141,6 +141,11 @@ fn others_ran(root: &RootCause) -> bool {
     root.meanwhile.as_ref().is_some_and(|others| works(others.did))
 }
 
+/// Whether others waited themselves for as long as somebody waited for their end.
+fn others_waited(root: &RootCause) -> bool {
+    root.meanwhile.as_ref().is_some_and(|others| others.did == MeanwhileKind::Waited)
+}
+
 /// Whether nobody who is known ended the wait: a sleep, a timer.
 fn is_pause(kind: CauseKind) -> bool {
     matches!(kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Unknown | CauseKind::Unfinished)
@@ -157,6 +162,9 @@ fn by_names(
     let is_in_vain = is_unseen || matches!(root.cause.kind, CauseKind::TimedOut | CauseKind::Unfinished);
     if is_in_vain && is_connection_pool(explanation.names.label(root.cause.label)) {
         return Some(say!(ADVICE_POOL_USED_UP));
+    }
+    if is_in_vain && is_new_connection(explanation.names.label(root.cause.label)) {
+        return Some(say!(ADVICE_NEW_CONNECTION));
     }
     let advice = vain_words::advice(fold, explanation, root)
         .or_else(|| lock.and_then(|label| lock_words::library_lock(root.cause.kind, label)));
@@ -208,7 +216,11 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         CauseKind::Interrupt => say!(ADVICE_INTERRUPT),
+        CauseKind::Unfinished if others_waited(root) => say!(ADVICE_MEANWHILE_WAITED),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
+        CauseKind::Unfinished if explanation.stands_still(root) && is_lock => {
+            say!(ADVICE_LOCK_STANDS_STILL, label = names.label(root.cause.label))
+        }
         CauseKind::Unfinished if explanation.stands_still(root) => say!(ADVICE_STANDS_STILL),
         CauseKind::Unfinished if explanation.ends_elsewhere(root) => say!(ADVICE_UNFINISHED_USUAL),
         CauseKind::Unfinished if (root.wall_ns as f64) < BEGAN_LATE * explanation.elapsed_ns as f64 => {

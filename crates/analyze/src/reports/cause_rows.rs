@@ -29,6 +29,9 @@ const LONGER_BY_LOCK: u64 = 2;
 /// The same part of what runs are waits for the answers to so many questions that the same function asks.
 const ASKS_BESIDE: f64 = 0.3;
 const MANY_QUESTIONS: u64 = 100;
+/// The same of very many, each of which costs more time here than it is waited for.
+const ASKS_AT_ALL: f64 = 0.1;
+const VERY_MANY_QUESTIONS: u64 = 1_000;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
 const WORKS_BESIDE: f64 = 0.3;
 /// Part of the time in run queues that is behind the program's own threads, from which on what is not known is, too.
@@ -94,22 +97,29 @@ fn behind_pauses(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<
 /// Of what ran on the way to the program's end: how much waits explain for the many answers that the same function asks for one at a time, or
 /// one that it calls, if that is much. Each question costs time on both sides: without it nothing of both would be.
 fn behind_questions(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<u64> {
-    if root.cause.kind != CauseKind::Ran || !root.is_of_the_end() {
+    // Of a program whose end was not seen, whatever its thread runs is asked for.
+    let ran_ns = root.path_ns.max(root.served_ns);
+    if root.cause.kind != CauseKind::Ran || !root.is_of_the_end() || ran_ns == 0 {
         return None;
     }
     let names = &explanation.names;
     let is_there = |other: &&RootCause| {
-        let from_there = || other.callers.iter().any(|(caller, _)| *caller == function_key(&root.at));
+        let from_there = || {
+            let path = wait_place(fold.trace, &fold.sums.stacks, other.stack).path;
+            path.iter().any(|(_, line)| function_key(line) == function_key(&root.at))
+        };
         other.cause.role == root.cause.role && (other.function() == root.function() || from_there())
     };
-    let is_much = |other: &&RootCause| other.wait_ns as f64 >= ASKS_BESIDE * root.path_ns as f64;
     let are_many = |other: &&RootCause| {
         let waited_for = (other.cause.role, other.cause.label);
         let is_answer =
             matches!(other.cause.kind, CauseKind::Outside | CauseKind::Network) && asks(names.label(waited_for.1));
-        is_answer && asked_answers((fold.trace, names), waited_for, &other.at, |_| true).count >= MANY_QUESTIONS
+        let count = || asked_answers((fold.trace, names), waited_for, &other.at, |_| true).count;
+        let beside = other.wait_ns as f64 / ran_ns as f64;
+        let least = if beside >= ASKS_BESIDE { MANY_QUESTIONS } else { VERY_MANY_QUESTIONS };
+        is_answer && beside >= ASKS_AT_ALL && count() >= least
     };
-    let others = explanation.causes.iter().filter(is_much).filter(is_there).filter(are_many);
+    let others = explanation.causes.iter().filter(is_there).filter(are_many);
     others.map(|other| other.wait_ns).max()
 }
 
@@ -118,6 +128,7 @@ fn cause_meanwhile<'e>(explanation: &'e Explanation<'_, '_>, root: &RootCause) -
     let unseen = matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
     let others = root.meanwhile.as_ref().filter(|_| unseen)?;
     let kind = match others.did {
+        MeanwhileKind::Waited => return None,
         MeanwhileKind::Slept => CauseKind::Slept,
         MeanwhileKind::Asked => CauseKind::Network,
         MeanwhileKind::Ran | MeanwhileKind::AtWork | MeanwhileKind::Polled(_) => CauseKind::Ran,

@@ -218,6 +218,7 @@ fn others_meanwhile(explanation: &Explanation<'_, '_>, others: &Meanwhile) -> Se
     match others.did {
         MeanwhileKind::Slept => say!(MEANWHILE_SLEPT, who = who, place = place, time = time),
         MeanwhileKind::Asked => say!(MEANWHILE_ASKED, who = who, place = place, time = time),
+        MeanwhileKind::Waited => say!(MEANWHILE_WAITED, who = who, place = place, time = time),
         MeanwhileKind::AtWork => say!(MEANWHILE_AT_WORK, who = who, place = place, time = time),
         MeanwhileKind::Ran => say!(MEANWHILE_RAN, who = who, place = place, time = time),
         MeanwhileKind::Polled(count) => {

@@ -21,6 +21,7 @@ use crate::reports::queue_causes::QueueReason;
 use crate::reports::same_lock::{SummaryCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
 use crate::reports::told_causes::delay_ns;
+use crate::reports::where_threads_hear::where_threads_hear;
 use crate::reports::where_threads_sleep::where_threads_sleep;
 use crate::reports::where_threads_wait::where_threads_wait;
 use crate::sentences::say;
@@ -217,11 +218,16 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let ran = told[..shown].iter().filter_map(|told| told.row.ran()).collect();
     let weights = told[..shown].iter().map(|told| told.row.weight(fold)).collect();
     let account = account(fold, &explanation);
-    let not_held_up = match says_nothing {
-        true => Some(not_held_up(fold, &mut explanation, least)),
-        false if told.iter().any(|told| told.row.is_of_program() && told.row.ns() >= much_ns) => None,
-        false => where_threads_sleep(fold, &mut explanation),
-    };
+    let has_much = told.iter().any(|told| told.row.is_of_program() && told.row.ns() >= much_ns);
+    let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
+    // What took most of the time comes before causes of little.
+    if !says_nothing
+        && !has_much
+        && let Some(account) = view.notes.first_mut()
+    {
+        let mostly = where_threads_sleep(fold, &mut explanation);
+        *account = std::mem::take(account).and(mostly.or_else(|| where_threads_hear(fold, &mut explanation)));
+    }
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary { causes: view, weights, ran, account, busy_shares, least_ns: least, not_held_up }
 }
@@ -233,7 +239,9 @@ fn estimated(explanation: &Explanation<'_, '_>) -> Option<Prose> {
 
 /// What to say where there is no cause: where threads mostly slept, or wait of a program that hardly ran, else that no wait is long.
 fn not_held_up(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, least_ns: u64) -> Sentence {
-    let sentence = where_threads_sleep(fold, explanation).or_else(|| where_threads_wait(fold, explanation));
+    let sentence = where_threads_sleep(fold, explanation)
+        .or_else(|| where_threads_hear(fold, explanation))
+        .or_else(|| where_threads_wait(fold, explanation));
     sentence.unwrap_or_else(|| {
         say!(
             NOT_HELD_UP,

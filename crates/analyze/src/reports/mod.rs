@@ -51,6 +51,7 @@ mod transitions;
 mod trees;
 mod vain_words;
 mod waits;
+mod where_threads_hear;
 mod where_threads_sleep;
 mod where_threads_wait;
 

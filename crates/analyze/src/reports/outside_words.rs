@@ -7,9 +7,9 @@ use dwell_view::{Sentence, Word};
 use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
-    AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, RootCause, always_asked,
-    answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine, may_ask,
-    takes_requests,
+    AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, Names, RootCause,
+    always_asked, answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine,
+    may_ask, processes_of, takes_requests, waiting_requests,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -47,17 +47,16 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
         return None;
     }
     if names.is_fiber(root.cause.role) && !is_response {
-        let answers = answers_over_one(fold.trace, names, root.cause.role, label).filter(|count| *count >= MANY);
-        let one_at_a_time = answers.map(|count| {
-            let mean = Word::Ns(root.wait_ns.max(root.path_ns) / count);
-            say!(ADVICE_ONE_AT_A_TIME, count = count, mean = mean, threads = 0u64)
+        let answers = answers_over_one(fold.trace, names, root.cause.role, label).filter(|(count, _)| *count >= MANY);
+        let one_at_a_time = answers.map(|(count, each_ns)| {
+            say!(ADVICE_ONE_AT_A_TIME, count = count, mean = Word::Ns(each_ns), threads = 0u64)
         });
         if one_at_a_time.is_some() {
             return one_at_a_time;
         }
     }
     if is_loop || is_response || names.is_fiber(root.cause.role) {
-        let AlwaysAsked { endpoint, connections, one_in_use, answers } =
+        let AlwaysAsked { endpoint, connections, one_in_use, answers, each_ns } =
             always_asked(fold.trace, names, root.cause.role)?;
         // Whoever is asked nothing may wait for what it is to do.
         let is_client = is_loop && !takes_requests(fold.trace, names, root.cause.role);
@@ -65,19 +64,23 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
             // Of goroutines that were looked at now and then only the connections tell how many answers came.
             1 if is_response && answers < MANY => None,
             1 if is_response => {
-                let mean = Word::Ns(root.wait_ns / answers);
-                Some(say!(ADVICE_ONE_AT_A_TIME, count = answers, mean = mean, threads = 0u64))
+                Some(say!(ADVICE_ONE_AT_A_TIME, count = answers, mean = Word::Ns(each_ns), threads = 0u64))
             }
             many if one_in_use => Some(say!(ADVICE_ONE_IN_USE, endpoint = endpoint, connections = u64::from(many))),
             1 if is_client => Some(say!(ADVICE_CLIENT_ONE_BY_ONE, endpoint = endpoint)),
             many if is_client => Some(say!(ADVICE_CLIENT_LIMITED, endpoint = endpoint, connections = u64::from(many))),
             1 => Some(say!(ADVICE_REQUESTS_ONE_BY_ONE, endpoint = endpoint)),
+            // Each request asks for one thing at a time: there are no more.
+            many if !waits_for_turns(fold, names, root, many) => {
+                Some(say!(ADVICE_REQUESTS_FOR_OTHER, endpoint = endpoint))
+            }
             many => Some(say!(ADVICE_REQUESTS_LIMITED, endpoint = endpoint, connections = u64::from(many))),
         };
     }
     let waited_for = (root.cause.role, root.cause.label);
     let answers @ AskedAnswers { count, threads, .. } =
         asked_answers((fold.trace, names), waited_for, &root.at, |_| true);
+    let over_one = || answers_over_one(fold.trace, names, root.cause.role, label).is_some();
     // A thread may poll many connections at once.
     let at_once = asked_at_once(fold.trace, names, root.cause.role, label);
     if count >= MANY && label.contains("UDP ") {
@@ -88,9 +91,21 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
             ADVICE_ONE_AT_A_TIME,
             count = count,
             mean = Word::Ns(answers.mean_ns()),
-            threads = if threads > 1 { threads } else { 0 },
+            // Threads that share a connection ask by turns.
+            threads = if threads > 1 && !over_one() { threads } else { 0 },
         )
     })
+}
+
+/// Whether more requests wait for a role's processes than these ask over so many connections, as far as it is asked.
+fn waits_for_turns(fold: &Fold<'_>, names: &Names<'_, '_>, root: &RootCause, connections: u32) -> bool {
+    let processes = processes_of(fold.trace, names, root.cause.role);
+    let waiting: Vec<f64> = waiting_requests(fold.trace)
+        .into_iter()
+        .filter(|of| processes.contains(&of.process))
+        .map(|of| of.asked)
+        .collect();
+    waiting.is_empty() || waiting.iter().sum::<f64>() >= f64::from(connections) + 1.0
 }
 
 /// What to do where connecting within this machine takes as long as a lost packet is sent again: whoever listens had no room for it.

@@ -93,8 +93,11 @@ pub fn polls(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
 
 /// What to do about a wait that nobody was seen to end, while others did something.
 pub fn meanwhile(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
-    let slept = root.meanwhile.as_ref().is_some_and(|others| others.did == MeanwhileKind::Slept);
-    if slept && is_pace(explanation, root) { say!(ADVICE_MEANWHILE_PACED) } else { say!(ADVICE_MEANWHILE) }
+    match root.meanwhile.as_ref().map(|others| others.did) {
+        Some(MeanwhileKind::Slept) if is_pace(explanation, root) => say!(ADVICE_MEANWHILE_PACED),
+        Some(MeanwhileKind::Waited) => say!(ADVICE_MEANWHILE_WAITED),
+        _ => say!(ADVICE_MEANWHILE),
+    }
 }
 
 /// What to do about a time-out that only the program's end waited for.

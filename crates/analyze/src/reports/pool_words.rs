@@ -37,7 +37,8 @@ pub fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec
         sleep: root.cause.kind == CauseKind::Slept,
         for_loop,
     };
-    let last = askers.last().filter(|link| !names.is_join(link.label)).map(|_| last);
+    let may_be_few = |link: &&Link| !names.is_join(link.label) && !names.is_of_event_loop(root.cause.label);
+    let last = askers.last().filter(may_be_few).map(|_| last);
     let workers = on_the_way.chain(last).filter(|workers| workers.role != first.role);
     let found: Vec<(f64, Sentence)> = workers.filter_map(|workers| too_few(explanation, root, workers)).collect();
     let busiest = found.iter().rposition(|(idle, _)| *idle < ALWAYS_BUSY).unwrap_or(0);

@@ -71,6 +71,9 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
     if all_cpus_are_busy(fold) {
         return say!(ADVICE_RAN_EVERYWHERE);
     }
+    if is_of_node_worker(fold, root) {
+        return say!(ADVICE_RAN_IN_WORKER);
+    }
     let inside = root.inside.as_ref().filter(|(_, share)| *share >= MOSTLY);
     // Code that a package compiles as it goes is in no file.
     let is_of =
@@ -91,6 +94,11 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
         (None, _) => say!(ADVICE_RAN),
     }
+}
+
+/// Whether a worker thread of Node runs it (src/node_worker.cc): a process may have many.
+fn is_of_node_worker(fold: &Fold<'_>, root: &RootCause) -> bool {
+    fold.sums.stacks.whole_names(root.stack).any(|function| function.contains("node::worker::Worker::"))
 }
 
 /// Files whose code an interpreter is, by the begin of their names: what they run is the script.

@@ -140,6 +140,8 @@ sentence_table! {
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";
     MEANWHILE_AT_WORK = "meanwhile-at-work", "Meanwhile {who} ran or was ready to, mostly in {place}, for {time}.", "その間、{who} は主に {place} を {time} 実行していたか、実行可能でした。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
+    MEANWHILE_WAITED = "meanwhile-waited", "Meanwhile {who} waited in {place} for {time}.",
+        "その間 {who} は {place} で {time} 待っていました。";
     MEANWHILE_ASKED = "meanwhile-asked", "Meanwhile {who} waited for an answer in {place} for {time}.", "その間、{who} は {place} で応答を {time} 待っていました。";
     MEANWHILE_POLLED = "meanwhile-polled",
         "Meanwhile {who} slept in {place} {count} times, {time} together, and went on when this ended.",
@@ -259,6 +261,8 @@ sentence_table! {
         "{label} を通れるのは同時に少数だけです。同時に入れる数を増やす (プールを大きくする)、問い合わせを減らす、または {place} を速くしてください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_RAN_IN_WORKER = "advice-ran-in-worker", "Make this faster (do less of it, keep what it found, let native code do it), or have more worker threads do it at once: a larger pool (maxThreads), smaller pieces of work.",
+        "これを速くする (減らす、結果を保存する、ネイティブコードに任せる) か、ワーカースレッドを増やして同時に行ってください (プールを大きくする、仕事を小さく分ける)。";
     ADVICE_RAN_IN_SCRIPT = "advice-ran-in-script", "Make this faster (do less of it, keep what it found, let native code do it), or have several processes do it at once: of one process, {language} runs one thread at a time.",
         "この処理を速くする (減らす、結果を保持する、ネイティブコードに任せる) か、複数のプロセスで同時に行ってください。1 つのプロセスの中で {language} が同時に実行するスレッドは 1 つです。";
     ADVICE_RAN_IN_NATIVE = "advice-ran-in-native",
@@ -434,8 +438,12 @@ sentence_table! {
         "毎回ここで待っていました。一度も進んでいないなら、終わらせるはずだったものを探してください: 終了や解放の呼び出しを抜かして途中で戻る経路、受信されない、または閉じられないチャネル、待機より前の通知、閉じられていない行。進んだかどうかは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_POOL_USED_UP = "advice-pool-used-up", "All connections were taken: look for who takes a second one while it has the first, or does not give back what it took (an error, an early return, rows that are not closed). Else make the pool larger, or each use shorter.",
         "すべての接続が使用中でした。1 つ目を持ったまま 2 つ目を取る処理や、取ったものを返さない経路 (エラー、途中で戻る処理、閉じられていない行) を探してください。そうでなければ、プールを大きくするか、1 回の使用を短くしてください。";
+    ADVICE_NEW_CONNECTION = "advice-new-connection", "It waits until a connection is made, or one is free where their number is limited: keep connections and use them again (read each answer to its end and close its body, MaxIdleConnsPerHost), and raise the limit (MaxConnsPerHost) if there is one.",
+        "接続の確立、または数が制限されている場合は空きを待っています。接続を保持して再利用し (応答を最後まで読んで閉じる)、ホストごとの上限があれば増やしてください。";
     ADVICE_IN_TURN = "advice-in-turn", "Have several of them run at once (make -j, xargs -P, a pool; of std::async keep the futures until all have begun), or let each take less.",
         "複数を同時に実行する (並列ビルド、プール。非同期の呼び出しでは、すべてを開始するまで戻り値を保持する) か、それぞれの時間を短くしてください。";
+    ADVICE_LOCK_STANDS_STILL = "advice-lock-stands-still", "No thread of the program is left that could give it back: most likely threads wait for each other (a deadlock), each with a lock that another one wants. Have all take their locks in one order, or look for who ended or returned without releasing {label}.",
+        "これを解放できるスレッドは残っていません。互いに相手が必要とするロックを持ったまま待っている (デッドロック) と考えられます。すべてのスレッドが同じ順序でロックを取るようにするか、{label} を解放せずに終了または戻ったスレッドを探してください。";
     ADVICE_STANDS_STILL = "advice-stands-still", "No thread of the program is left that could end it: look for a notification that came before the wait, a count that is never reached since somebody ended early (an exception), a queue that nobody fills or closes, or workers that wait for work which only they could do.",
         "これを終わらせられるスレッドは残っていません。待機より前に行われた通知、途中で終わったスレッド (例外など) のために達しないカウント、誰も書き込まない、または閉じないキュー、自分たちにしかできない作業を待つワーカーを探してください。";
     ADVICE_ENDED = "advice-ended", "The more memory a program has when it exits, and the more of its files wait to be written, the longer this takes: have it give back less at once, or start it less often.",
@@ -448,6 +456,8 @@ sentence_table! {
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
     ADVICE_INTERRUPT = "advice-interrupt", "A device or a timer of the kernel ended it, as for what a call puts off: do what it waits for less often.",
         "カーネルのデバイスまたはタイマーが終わらせました (呼び出しが後回しにする処理など)。待機の原因となる呼び出しを減らしてください。";
+    ADVICE_MEANWHILE_WAITED = "advice-meanwhile-waited", "It waits for goroutines that it started, and these wait themselves: look there for what does not come or lets few in (a lock, a pool, a condition that was signalled before the wait, a channel). `dwell collect threading --fibers exact` sees who ended what.",
+        "自分が開始したゴルーチンを待っており、それらも待っています。そこで、届かないもの、または少数しか通さないもの (ロック、プール、待機より前に通知された条件、チャネル) を探してください。何が何を終わらせたかは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_MEANWHILE_RAN = "advice-meanwhile-ran", "If what others ran meanwhile is what gives the answer, make it faster, do less of it, or let fewer ask at once than there are CPUs for it.",
         "その間に他のスレッドが実行していたものが応答を作っているのであれば、それを速くするか減らす、または CPU の数に合わせて同時に問い合わせる数を減らしてください。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",

@@ -195,6 +195,8 @@ sentence_table! {
         "{elapsed} の間、ほとんど何も実行されていません。要求、または時刻を待っていました。もっと動作しているはずなら、スレッドが待っているものを確認してください: {waits}[、ほか {rest} 件]。";
     HARDLY_RAN = "hardly-ran", "Hardly anything ran in the {elapsed}. If the program hangs, it is because of what it waits for: {waits}[, and {rest} more].",
         "{elapsed} の間、ほとんど何も実行されませんでした。プログラムが止まっているなら、次の待機が理由です: {waits}[、ほか {rest} 件]。";
+    MOSTLY_HEARD = "mostly-heard", "Most of the time {who} waited for {label}[ in {place}]: {count} {count|time|times} for {mean} {count|on|each, on} average. If these are events as they occur (a subscription, a stream, a queue), nothing is wrong. Else the other end is slow to send: look there.",
+        "{who} はほとんどの時間 {label} を待っていました[ ({place})]: {count} 回、平均 {mean}。発生した順に届くイベント (購読、ストリーム、キュー) であれば、問題はありません。そうでなければ相手側の送信が遅いため、そちらを調べてください。";
     MOSTLY_SLEPT = "mostly-slept", "Its threads slept most of the time: {sleeps}. If that is the pace at which it is meant to go (a ticker, a limit of the rate), nothing is wrong. Else sleep for less, let them be woken when there is something to do, or have more threads do it at once.",
         "スレッドはほとんどの時間スリープしていました: {sleeps}。意図した周期 (定期実行、速度の制限) なら、問題はありません。そうでなければ、スリープを短くする、仕事ができたときに起床させる、または複数のスレッドで同時に行ってください。";
     NOT_HELD_UP = "not-held-up",

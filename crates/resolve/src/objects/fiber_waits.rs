@@ -56,7 +56,9 @@ const PATTERNS: &[Pattern] = patterns! {
     WaitGroup "Wait group" memory 8: "sync.(*WaitGroup).Wait*";
     Semaphore "Semaphore" place 0: "golang.org/x/sync/semaphore.(*Weighted).Acquire";
     Semaphore "Connection pool" place 0: "database/sql.(*DB).conn" "github.com/redis/go-redis/*.(*ConnPool).waitTurn"
-        "net/http.(*Transport).getConn" "github.com/jackc/puddle/*.(*Pool[*";
+        "github.com/jackc/puddle/*.(*Pool[*" "github.com/gomodule/redigo/redis.(*Pool).waitVacantConn"
+        "github.com/valyala/fasthttp.(*HostClient).acquireConn" "go.mongodb.org/mongo-driver/*topology.(*pool).checkOut";
+    Semaphore "New connection" place 0: "net/http.(*Transport).getConn";
     Socket "Response" place 0: "net/http.(*persistConn).roundTrip" "net/http.(*http2ClientConn).roundTrip" "net/http.(*http2clientStream)*"
         "google.golang.org/grpc/internal/transport.(*recvBufferReader)*";
     Socket "Socket" place 0: "internal/poll.*";

@@ -301,10 +301,11 @@ impl Maker<'_> {
         });
     }
 
-    /// Whether a thread waits in an interval from a stay's begin to its end: then nothing of what has it runs, whatever the stacks say.
+    /// Whether a thread waits in an interval from when a stay was seen first to its end: then nothing of what has it runs, whatever the stacks say.
+    /// When the stay began is not known.
     fn waits_throughout(&self, row: usize, stay: &Stay<'_>) -> bool {
         let rows = self.threads.off_cpu;
-        rows.start_ns[row] <= stay.from && stay.to <= rows.start_ns[row] + rows.wait_ns[row]
+        rows.start_ns[row] <= stay.seen_ns && stay.to <= rows.start_ns[row] + rows.wait_ns[row]
     }
 
     /// Whether the thread was in the fiber's call in an interval of its own: the stacks begin with the same frame, below which the fiber's

@@ -20,13 +20,15 @@ const MANY: u32 = 64;
 const NEARLY_ALL: f64 = 0.85;
 /// Connections of which one alone is in use where no more requests wait at once on average, while any does.
 const SEVERAL: u32 = 3;
+/// Connections at once of a client that never asks more than one of them.
+const BY_TURNS: u32 = 2;
 const HARDLY_TWO: f64 = 1.2;
 /// Part of the time in which requests of others may wait for a process that is taken for a client.
 const HARDLY_ASKED: f64 = 0.1;
 /// Answers that a client waits for at least, and how long for each at most, ns: who waits for longer may wait for what is still to happen,
 /// as the consumer of a queue does.
 const ANSWERS: u64 = 20;
-const LONG_POLL_NS: f64 = 4e8;
+const LONG_POLL_NS: u64 = 400_000_000;
 
 /// What a process asks of one address.
 #[derive(Default)]
@@ -36,6 +38,14 @@ struct Asked {
     /// Connections.
     made: StepFunction,
     exchanges: Exchanges,
+}
+
+impl Asked {
+    /// How long each answer was owed on average, ns.
+    fn each_ns(&self, elapsed_ns: u64) -> u64 {
+        let spans = self.open.spans(elapsed_ns);
+        (self.open.mean(&spans) * length_ns(&spans) as f64 / self.exchanges.least().max(1) as f64) as u64
+    }
 }
 
 /// What processes ask, by process and address.
@@ -63,12 +73,16 @@ pub struct AlwaysAsked {
     pub one_in_use: bool,
     /// Answers that came, or parts of these.
     pub answers: u64,
+    /// How long each was owed on average, ns.
+    pub each_ns: u64,
 }
 
 impl AlwaysAsked {
     fn of(endpoint: &str, asked: &Asked, elapsed_ns: u64) -> Option<Self> {
         let spans = asked.open.spans(elapsed_ns);
-        let connections = asked.made.most(&spans);
+        // One that closes as the next one opens is no second one that could be asked as well.
+        let is_by_turns = asked.open.most(&spans) == 1 && asked.made.most(&spans) <= BY_TURNS;
+        let connections = if is_by_turns { 1 } else { asked.made.most(&spans) };
         let (mean, is_few) = (asked.open.mean(&spans), (1..=MANY).contains(&connections));
         let is_full = mean >= NEARLY_ALL * f64::from(connections);
         let one_in_use = !is_full && connections >= SEVERAL && (NEARLY_ALL..HARDLY_TWO).contains(&mean);
@@ -78,6 +92,7 @@ impl AlwaysAsked {
             connections,
             one_in_use,
             answers: asked.exchanges.least(),
+            each_ns: asked.each_ns(elapsed_ns),
         })
     }
 }
@@ -98,8 +113,7 @@ pub fn rows_of_asking_loops(trace: &Trace) -> HashSet<usize> {
     let elapsed_ns = trace.elapsed_ns();
     for ((process, endpoint), asked) in asked_endpoints(trace, |_| true) {
         let spans = asked.open.spans(elapsed_ns);
-        let each_ns = asked.open.mean(&spans) * length_ns(&spans) as f64 / asked.exchanges.least().max(1) as f64;
-        let is_answered = asked.exchanges.least() >= ANSWERS && each_ns <= LONG_POLL_NS;
+        let is_answered = asked.exchanges.least() >= ANSWERS && asked.each_ns(elapsed_ns) <= LONG_POLL_NS;
         // Of several one may wait for jobs, and the others ask now and then.
         let is_full = AlwaysAsked::of(endpoint, &asked, elapsed_ns).is_some_and(|always| !always.one_in_use);
         if !is_answered || !is_full || is_asked(trace, process) {
@@ -138,14 +152,16 @@ pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: 
     of_process.into_values().map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
 }
 
-/// The answers that came to processes of a role from the address that has a label, where each of them has one connection to it.
-pub fn answers_over_one(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> Option<u64> {
+/// The answers that came to processes of a role from the address that has a label, where each of them has one connection to it, and how long each of
+/// these was owed on average, ns.
+pub fn answers_over_one(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> Option<(u64, u64)> {
     let processes = processes_of(trace, names, role);
     let of_address = asked_endpoints(trace, |process| processes.contains(&process)).into_iter();
     let asked: Vec<Asked> =
         of_address.filter(|((_, endpoint), _)| is_asked_in(endpoint, label)).map(|(_, asked)| asked).collect();
     let has_one = |asked: &Asked| asked.made.0.iter().all(|(_, connections)| *connections <= 1);
-    asked.iter().all(has_one).then(|| asked.iter().map(|asked| asked.exchanges.least()).sum())
+    let most = asked.iter().filter(|_| asked.iter().all(has_one)).max_by_key(|asked| asked.exchanges.least())?;
+    Some((most.exchanges.least(), most.each_ns(trace.elapsed_ns())))
 }
 
 /// The address that nearly all requests of a role's processes wait for.

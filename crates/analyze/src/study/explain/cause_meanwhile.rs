@@ -19,7 +19,10 @@ const LOOKED_BESIDE: usize = 3;
 pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't>, causes: &mut [RootCause]) {
     // What a runtime's poller was told may have been this program's own.
     let of_fibers = names.are_of_sampled_fibers();
-    let is_unseen = |root: &RootCause| of_fibers && matches!(root.cause.kind, CauseKind::Unknown | CauseKind::Network);
+    let is_unseen = |root: &RootCause| {
+        let kinds = [CauseKind::Unknown, CauseKind::Network, CauseKind::Unfinished];
+        of_fibers && kinds.contains(&root.cause.kind)
+    };
     let sleeps = |root: &RootCause| root.cause.kind == CauseKind::Slept;
     let looked_at = |root: &&mut RootCause| root.is_of_the_end() || sleeps(root) || is_unseen(root);
     let mut looked = 0;

@@ -477,9 +477,8 @@ impl<'n, 't> Classes<'n, 't> {
         if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender, false))) {
             return WaitClass::Demand; // a look at the clock within one wait for an answer
         }
-        let likely = self.dialogues.enders(role, key.object());
-        let by_others = likely.is_some_and(|enders| enders.keys().any(|ender| *ender != role));
-        if by_others && self.dialogues.found_work(role, key.object(), key.stack()) {
+        if self.dialogues.are_answered(role, key.object()) && self.dialogues.found_work(role, key.object(), key.stack())
+        {
             return WaitClass::GivenUp;
         }
         if ender != row {

@@ -20,6 +20,8 @@ use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
 use crate::study::explain::turns::by_turns;
 use crate::study::explain::workloads::Workloads;
 
+/// Time-outs for each wait on an object that others end, up to which these may be what it waits for.
+const TIME_OUTS_PER_ANSWER: u64 = 4;
 /// Runs of threads after a wait that are kept for each role, object and place, at most.
 const RUNS: usize = 512;
 /// Runs of each kind that are needed to compare them.
@@ -313,6 +315,14 @@ impl<'n> Dialogues<'n> {
     /// How many waits of `role` on `object` ended by their time-out.
     pub fn time_outs(&self, role: RoleId, object: ObjectId) -> u64 {
         self.time_outs.get(&(role, object)).copied().unwrap_or(0)
+    }
+
+    /// Whether others end so many of `role`'s waits on `object` that those which time out may be for them, too. With fewer it keeps a pace, and is
+    /// told to end.
+    pub fn are_answered(&self, role: RoleId, object: ObjectId) -> bool {
+        let by_others = self.enders(role, object).into_iter().flatten().filter(|(ender, _)| **ender != role);
+        let answers: u64 = by_others.map(|(_, waits)| *waits).sum();
+        answers > 0 && answers * TIME_OUTS_PER_ANSWER >= self.time_outs(role, object)
     }
 
     /// Which threads are of one program.

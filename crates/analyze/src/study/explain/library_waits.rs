@@ -15,7 +15,8 @@ pub enum LibraryWait {
 }
 
 /// Words of functions and files that try again.
-const RETRY_WORDS: &[&str] = &["retry", "retries", "retrying", "retryer", "backoff", "tenacity"];
+const RETRY_WORDS: &[&str] =
+    &["retry", "retries", "retrying", "retryer", "retryable", "retryablehttp", "backoff", "tenacity"];
 /// Words of functions and files that keep to a rate.
 const RATE_WORDS: &[&str] = &["limiter", "ratelimit", "ratelimiter", "throttle", "throttler", "pacer", "bottleneck"];
 

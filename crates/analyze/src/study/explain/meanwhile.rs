@@ -43,6 +43,8 @@ pub enum MeanwhileKind {
     Slept,
     /// They waited for an answer from outside.
     Asked,
+    /// They waited for one another, or for what nobody gave them: told of those who wait for the end of what they started.
+    Waited,
     /// They slept again and again, so many times, until it ended: they looked whether they might go on.
     Polled(usize),
 }
@@ -93,7 +95,8 @@ impl Waits {
 /// end; none where it did not.
 pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Option<Meanwhile> {
     let sleeps = cause.kind == CauseKind::Slept;
-    let is_open = sleeps || matches!(cause.kind, CauseKind::Unknown | CauseKind::Network);
+    let awaits_end = awaits_fibers(names, cause);
+    let is_open = sleeps || awaits_end || matches!(cause.kind, CauseKind::Unknown | CauseKind::Network);
     if !is_open || trace.events().off_cpu.end() > MOST_ROWS {
         return None;
     }
@@ -147,6 +150,7 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
                 // Of sampled fibers many sleeps are one row.
                 let is_whole = !is_fiber && (span.1 - span.0) as f64 >= WHOLE * trace.elapsed_ns() as f64;
                 let did = did_in_wait(trace, &key).filter(|_| !is_fiber || readers.asks(trace, names, &key));
+                let did = did.or((awaits_end && readers.is_own(trace, names, &key)).then_some(MeanwhileKind::Waited));
                 // Whoever was let in may ask others in the function in which the rest wait to be.
                 let waits_too = is_same_place && (waits_for_answer || did != Some(MeanwhileKind::Asked));
                 if let Some(did) = did.filter(|_| !waits_too && !is_short && !is_whole) {
@@ -156,14 +160,19 @@ pub fn meanwhile(trace: &Trace, names: &mut Names<'_, '_>, cause: &Cause) -> Opt
             _ => {}
         }
     });
-    told(names, waits.length_ns(), doings, at_work)
+    told(names, (waits.length_ns(), cause.kind == CauseKind::Unfinished), doings, at_work)
 }
 
 /// What of that is told beside waits of so many ns: a function with most of the time, or many of one role, or threads that had no CPU; of
 /// goroutines, whatever they ran by turns.
-fn told(names: &Names<'_, '_>, waits_ns: u64, doings: Doings, mut at_work: AtWork) -> Option<Meanwhile> {
+fn told(
+    names: &Names<'_, '_>,
+    (waits_ns, is_stuck): (u64, bool),
+    doings: Doings,
+    mut at_work: AtWork,
+) -> Option<Meanwhile> {
     let is_much = |ns: u64, share: f64| ns as f64 >= share * waits_ns as f64;
-    let found = longest(names, doings)?;
+    let found = longest(names, doings, (waits_ns, is_stuck))?;
     if is_much(found.ns, SHARE) {
         return Some(found);
     }
@@ -198,10 +207,20 @@ struct FiberReaders {
 impl FiberReaders {
     /// Whether it asked itself what it waits for, if it waits for a connection.
     fn asks(&mut self, trace: &Trace, names: &Names<'_, '_>, key: &EventKey) -> bool {
+        !is_client_socket(waited_for(trace, key)) || self.is_own(trace, names, key)
+    }
+
+    fn is_own(&mut self, trace: &Trace, names: &Names<'_, '_>, key: &EventKey) -> bool {
         let stacks = names.stacks();
         let own = || stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, stacks, at));
-        !is_client_socket(waited_for(trace, key)) || *self.own.entry(key.stack()).or_insert_with(own)
+        *self.own.entry(key.stack()).or_insert_with(own)
     }
+}
+
+/// Whether a goroutine waits for the end of others, and nobody was seen to end that.
+fn awaits_fibers(names: &Names<'_, '_>, cause: &Cause) -> bool {
+    let is_unseen = matches!(cause.kind, CauseKind::Unknown | CauseKind::Unfinished);
+    is_unseen && names.is_fiber(cause.role) && names.object_type_of(cause.label) == Some(ObjectType::WaitGroup)
 }
 
 /// Whether somebody outside owes an answer to whoever waits.
@@ -245,8 +264,8 @@ struct InFunction {
     most_ns: u64,
 }
 
-/// What a role did in one function for longest.
-fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
+/// What a role did in one function for longest, beside waits of so many ns.
+fn longest(names: &Names<'_, '_>, doings: Doings, (waits_ns, is_stuck): (u64, bool)) -> Option<Meanwhile> {
     let mut of_function: BTreeMap<(RoleId, MeanwhileKind, &str), InFunction> = BTreeMap::new();
     for ((role, did, place), spans) in doings {
         let path = &names.place_or_unknown(place).path;
@@ -260,7 +279,11 @@ fn longest(names: &Names<'_, '_>, doings: Doings) -> Option<Meanwhile> {
         all.spans.extend(spans);
     }
     let lengths = of_function.into_iter().map(|((role, did, _), all)| (union_ns(all.spans), role, did, all.place));
-    let (ns, role, did, place) = lengths.max_by_key(|(ns, ..)| *ns)?;
+    // What they did comes before what they waited for; beside a wait that does not end, whoever sleeps goes on, as a ticker does.
+    let least_ns = (SHARE * waits_ns as f64) as u64;
+    let waits = |did: MeanwhileKind| if is_stuck { did == MeanwhileKind::Slept } else { did == MeanwhileKind::Waited };
+    let order = |ns: u64, did: MeanwhileKind| (!waits(did) && ns >= least_ns, ns);
+    let (ns, role, did, place) = lengths.max_by_key(|(ns, _, did, _)| order(*ns, *did))?;
     Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }
 

@@ -140,8 +140,9 @@ pub use self::scripts::{runs_programs, runs_scripts};
 pub use self::sleeps::{sleep_within, sleeps_for_lock};
 use self::standstill::StandingProgram;
 pub use self::terms::{
-    Cause, CauseKind, LabelId, Link, NOTHING, PlaceId, RoleId, WaitClass, accepts, asks, is_connection_pool,
-    is_of_event_loop, is_response, is_safepoint, is_within_machine, may_ask, parks_threads,
+    Cause, CauseKind, LabelId, Link, NOTHING, PlaceId, RoleId, WaitClass, accepts, asks, is_client_socket,
+    is_connection_pool, is_new_connection, is_of_event_loop, is_response, is_safepoint, is_within_machine, may_ask,
+    parks_threads,
 };
 pub use self::vain_sleeps::{VainSleeps, vain_sleeps};
 use self::wait_parts::Wait;

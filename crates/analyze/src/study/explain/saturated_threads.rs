@@ -58,8 +58,8 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
     workloads.never_without_work().filter(is_within_requests).filter(is_of_pool).collect()
 }
 
-/// The threads that were there before the recording, were never without work in it, and mostly waited for children that ended: a script, a
-/// worker that forks for each job, a handler that calls `system`.
+/// The threads that were there before the recording and were never without work in it, or are the first one of a program that it did not see
+/// end, and mostly waited for children that ended: a script, a worker that forks for each job, a handler that calls `system`.
 pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
     let (events, threads) = (trace.events(), &trace.threads);
     let waits_for_children = |thread: &usize| {
@@ -69,7 +69,10 @@ pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
         });
         waits_ns as f64 >= MOSTLY * threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]) as f64
     };
-    workloads.never_without_work().filter(waits_for_children).collect()
+    // To the end of one that was seen leads a path.
+    let is_cut = trace.manifest.exit_status.is_none();
+    let first = (trace.fiber_threads..threads.tid.len()).find(|thread| is_cut && is_first_of_process(trace, *thread));
+    workloads.never_without_work().chain(first).filter(waits_for_children).collect()
 }
 
 /// The threads of a role that wait at a place for what has a label for most of their lives, and the part that these do; none where another

@@ -293,6 +293,11 @@ pub fn is_connection_pool(name: &str) -> bool {
     name.starts_with("Connection pool")
 }
 
+/// Whether whoever waits there needs a connection that is to be made, or to become free where there may be no more.
+pub fn is_new_connection(name: &str) -> bool {
+    name.starts_with("New connection")
+}
+
 /// Whether it is a pipe that has no room: whoever writes is held up, until its reader reads.
 pub fn is_full_pipe(name: &str) -> bool {
     name.starts_with("Full pipe")

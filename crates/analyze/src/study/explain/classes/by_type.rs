@@ -11,7 +11,7 @@ use super::watchers::only_watches;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::go_requests::is_select_of_package;
 use crate::study::explain::terms::{
-    WaitClass, is_connection_pool, is_full_pipe, is_needed, is_safepoint, parks_threads,
+    WaitClass, is_connection_pool, is_full_pipe, is_needed, is_new_connection, is_safepoint, parks_threads,
 };
 use crate::study::explain::wait_ends::waited_for;
 use crate::study::explain::waiting_calls::{SIGNALS, calls_one_of};
@@ -45,7 +45,7 @@ impl Classes<'_, '_> {
             ObjectType::Channel if sends(self.trace, key.stack()) => Demand,
             ObjectType::Channel if self.answers_requests(key) && is_select_of_package(self.trace, key) => Demand,
             ObjectType::Stream if is_full_pipe(name) => Demand,
-            ObjectType::Semaphore if is_connection_pool(name) => Demand,
+            ObjectType::Semaphore if is_connection_pool(name) || is_new_connection(name) => Demand,
             ObjectType::JvmMonitor if takes_java_lock(self.trace, key.stack()) => Demand,
             ObjectType::WaitGroup | ObjectType::Mutex if only_watches(self.trace, key) => Idle,
             // At its end a JVM stops its threads, and lets none of them go on.
