@@ -51,7 +51,8 @@ pub fn slept_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let is_joined = || root.chains.iter().all(|(chain, _)| chain.first().is_some_and(waits_once));
     let mostly_sleeps = explanation.accounts.get(&root.cause.role).is_some_and(|account| {
         let one = account.threads == 1 && root.wait_ns as f64 >= MOSTLY * account.life_ns as f64;
-        one || (account.own_ns as f64 >= MOSTLY * account.life_ns as f64 && is_joined())
+        let all = account.own_ns as f64 >= MOSTLY * account.life_ns as f64;
+        one || ((all || root.wait_ns as f64 >= MOSTLY * explanation.elapsed_ns as f64) && is_joined())
     });
     if is_handed && mostly_sleeps { say!(ADVICE_SLEPT_BETWEEN) } else { say!(ADVICE_SLEPT_MEANWHILE) }
 }

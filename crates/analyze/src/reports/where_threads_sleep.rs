@@ -11,6 +11,7 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::EventKey;
 use dwell_view::{Sentence, duration};
 
+use crate::reports::open_requests::wait_unexplained;
 use crate::sentences::say;
 use crate::study::explain::{
     Explanation, PlaceId, RoleId, is_first_of_process, is_of_event_loop, is_of_program, loop_code,
@@ -46,12 +47,13 @@ pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_
         return None;
     }
     let least_ns = MOSTLY * explanation.elapsed_ns as f64;
+    let keeps_requests = wait_unexplained(fold, explanation);
     let mut of_place: BTreeMap<(RoleId, SleepsIn), Sleeps> = BTreeMap::new();
     for thread in 0..trace.threads.tid.len() {
         let waits = waits_of(fold, explanation, thread);
         let is_main = is_first_of_process(trace, thread);
-        // Other processes may wait for what the first one does.
-        let is_first = is_main && trace.threads.process[thread].get() == Some(0);
+        // Other processes may wait for what the first one does; where nothing else keeps the requests that wait, it may be these sleeps.
+        let is_first = is_main && trace.threads.process[thread].get() == Some(0) && !keeps_requests;
         if is_first && !waits.only_sleeps_or_joins(least_ns) {
             return None;
         }

@@ -234,8 +234,8 @@ sentence_table! {
     REQUESTS_TOLD = "requests-told", "{rate} requests a second came to [{processes} processes of ]{process} ({port}), and waited about {each} each: {open} at once on average.",
         "[{processes} 個のプロセスの ]{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。";
     REQUESTS_OPEN = "requests-open",
-        "{open} requests to [{processes} processes of ]{process} ({port}) waited at once on average, {each} each, and no thread was seen to keep them. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
-        "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、待たせているスレッドは見つかりませんでした。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
+        "{open} requests to [{processes} processes of ]{process} ({port}) waited at once on average, {each} each, and neither what its threads ran nor whom they waited for explains that. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
+        "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、スレッドの実行や他への待機では説明できません。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
     NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
         "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",

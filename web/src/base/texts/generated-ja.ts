@@ -392,7 +392,7 @@ export const messagesJa: Record<string, string> = {
   "frame-rates": "遅いフレーム: 毎秒 {slow} 未満、速いフレーム: 毎秒 {fast} 超 (--frame-rates)。",
   "no-open-requests": "TCP で要求を受けた、または送ったプロセスは、接続を調べた範囲では見つかりませんでした。",
   "requests-told": "[{processes} 個のプロセスの ]{process} ({port}) には毎秒 {rate} 件の要求があり、それぞれ約 {each} 待ちました (同時に平均 {open} 件)。",
-  "requests-open": "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、待たせているスレッドは見つかりませんでした。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。",
+  "requests-open": "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、スレッドの実行や他への待機では説明できません。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。",
   "no-counters": "プログラムにカウンターがないか、値が設定されていません。",
   "not-correlated": "オブジェクトの短い待機と長い待機を {separation} 以上に分けるカウンターがないか、長さが 2 種類に分かれる待機がありません。",
   "slices": "待機は時間の一部 ({share}) のものです。",
