@@ -23,6 +23,7 @@ const WORKERS: &str = "
 listener = LISTENER
 for _ in range(WORKERS):
     if os.fork() == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # it ends with the first one (PR_SET_PDEATHSIG)
         while True:
             connection = listener.accept()[0]
             connection.settimeout(0.7)

@@ -43,7 +43,7 @@ pub fn beside(scripts: &[(&str, &str)], others: &[&str]) -> Result<Recording> {
 }
 
 const PORTS: &str = "
-import os, socket, sys, time, threading
+import ctypes, os, signal, socket, sys, time, threading
 def put(name, port):
     open(f'{sys.argv[1]}/{name}.new', 'w').write(str(port)); os.rename(f'{sys.argv[1]}/{name}.new', f'{sys.argv[1]}/{name}')
 def get(name):
