@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use dwell_model::Outcome;
 use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
@@ -23,6 +24,10 @@ pub fn where_threads_hear(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>
     let mut of_place: BTreeMap<(LabelId, PlaceId), (u64, u64)> = BTreeMap::new();
     events.off_cpu.for_each_wait(events.off_cpu.of(first), |_, ns, key| {
         let key = events.key(key);
+        // What a time of its own ended is a pace.
+        if Outcome::from_code(key.outcome()) == Outcome::TimedOut {
+            return;
+        }
         let of = (names.label_of(key.object(), key.syscall()), names.place_of(key.stack()));
         let (count, sum) = of_place.entry(of).or_default();
         (*count, *sum) = (*count + 1, sum.saturating_add(ns));
