@@ -74,8 +74,8 @@ fn check_pass(reader: &mut GoroutineReader, memory: &mut example::ExampleMemory,
         assert!(goroutine.id != 0 && goroutine.stack.is_none_or(|stack| stack.len() <= MOST_FRAMES));
     });
     let asked = memory.asked_bytes() - before;
-    // A list of a million, semaphores; of each goroutine itself, twice, a thread, a channel and the whole stack.
-    let most_asked = (8 << 20) + (2 << 20) + most * (2 * 1360 + 8 + 96 + (33 << 10));
+    // A list of a million, semaphores; of each goroutine itself, twice, a thread, a channel, a connection and the whole stack.
+    let most_asked = (8 << 20) + (2 << 20) + most * (2 * 1360 + 8 + 96 + 416 + (33 << 10));
     assert!(asked <= most_asked, "{asked} bytes read in a pass over {most} goroutines");
     let Some(counts) = counts else { return };
     assert_eq!(counts.seen, seen);
@@ -87,6 +87,9 @@ pub(crate) fn go_programs() -> Vec<Vec<u8>> {
     [0, 1].into_iter().filter_map(go_program).collect()
 }
 
+/// For which the last goroutine of the program waits.
+const DESCRIPTOR: u32 = 7;
+
 fn go_program(version: u8) -> Option<Vec<u8>> {
     let mut program = ExampleProgram::new(GO_VERSIONS[usize::from(version)])?;
     let goroutines: Vec<u64> =
@@ -95,7 +98,9 @@ fn go_program(version: u8) -> Option<Vec<u8>> {
     program.wait_for_semaphore(goroutines[4], 0x6000);
     program.wait_for_semaphore(goroutines[5], 0x7000);
     let deep = program.goroutine(9, 4, 1200);
-    program.list(&[&goroutines[..], &[deep]].concat());
+    let reads = program.goroutine(10, 4, 256);
+    program.wait_for_network(reads, DESCRIPTOR);
+    program.list(&[&goroutines[..], &[deep, reads]].concat());
     let [low, high, ..] = program.place_of_pc(goroutines[6]).to_le_bytes();
     let head = [version, 1, 4, low, high, 0x10];
     Some([&head[..], program.bytes()].concat())
@@ -116,14 +121,16 @@ mod tests {
             };
             let mut reader = example::reader(GO_VERSIONS[usize::from(seed[0])]).expect("a layout");
             let mut memory = example::ExampleMemory::new(image, vec![change]);
-            let (mut depths, mut objects) = (Vec::new(), Vec::new());
+            let (mut depths, mut objects, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
             let counts = reader.pass(&mut memory, &mut |it| {
                 depths.push(it.stack.map_or(0, <[u64]>::len));
                 objects.push(it.object);
+                descriptors.extend(it.descriptor);
             });
             let counts = counts.expect("a list");
-            assert_eq!((counts.seen, counts.torn, counts.unreadable), (7, 1, 0));
-            assert_eq!(depths.iter().filter(|depth| **depth == 3).count(), 6);
+            assert_eq!((counts.seen, counts.torn, counts.unreadable), (8, 1, 0));
+            assert_eq!(depths.iter().filter(|depth| **depth == 3).count(), 7);
+            assert_eq!(descriptors, [DESCRIPTOR]);
             assert!([0x5000, 0x6000, 0x7000].iter().all(|object| objects.contains(object)));
         }
     }

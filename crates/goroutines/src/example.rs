@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use crate::connections::NETWORK;
 pub use crate::objects::SEMAPHORE_TABLE_BYTES;
 use crate::offsets::{G_BYTES, Offsets, of_version};
-use crate::reader::GoroutineReader;
+use crate::reader::{GoroutineReader, WAIT_REASON};
 use crate::runtime::Runtime;
+use crate::stretches::word_at;
 use crate::{MemoryStretch, StretchReader};
 
 /// Where the memory begins: with the list of goroutines, a slice.
@@ -110,9 +112,9 @@ impl ExampleProgram {
             self.put(poll, offset, word);
         }
         let at = (goroutine - BASE) as usize + self.offsets.sched_sp;
-        let stack = crate::stretches::word_at(&self.bytes, at).unwrap_or(BASE);
+        let stack = word_at(&self.bytes, at).unwrap_or(BASE);
         self.put(stack, ENTRY_IN_STACK, poll + READER as u64);
-        self.put(goroutine, self.offsets.id + 24, u64::from(crate::connections::NETWORK));
+        self.put(goroutine, self.offsets.id + WAIT_REASON, u64::from(NETWORK));
     }
 
     /// Makes these all goroutines of the program.

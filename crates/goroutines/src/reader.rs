@@ -15,7 +15,7 @@ const MOST_GOROUTINES: usize = 1 << 20;
 /// Stacks of goroutines that stand where they stood, read anew in a pass: the functions that called the waiting one may be others.
 const MOST_STACKS_AGAIN: usize = 512;
 /// Where waitreason is behind goid in `runtime.g`: behind schedlink and waitsince.
-const WAIT_REASON: usize = 24;
+pub(crate) const WAIT_REASON: usize = 24;
 /// Set in a goroutine's status while the garbage collector looks at its stack.
 const SCAN: u32 = 0x1000;
 

@@ -12,7 +12,7 @@ use crate::findings::connecting_times::connecting_times;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::sentences::say;
-use crate::study::explain::{is_of_program, is_response, wait_place};
+use crate::study::explain::{is_from_program, is_response, wait_place};
 
 /// Connections that hardly live.
 pub const CONNECTION_CHURN: FindingDef = FindingDef {
@@ -134,7 +134,7 @@ fn place_of(evidence: &Evidence<'_, '_>, process: &str, stacks: &BTreeMap<StackI
 /// Whether a function of the program's own sources is on the stack.
 fn is_in_program(evidence: &Evidence<'_, '_>, stack: StackId) -> bool {
     let fold = evidence.fold;
-    fold.sums.stacks.whole_chain(stack).any(|at| is_of_program(fold.trace, &fold.sums.stacks, at))
+    is_from_program(fold.trace, &fold.sums.stacks, stack)
 }
 
 /// How long fibers of processes of this name wait for answers at each place.

@@ -29,7 +29,7 @@ const LONGER_BY_LOCK: u64 = 2;
 /// The same part of what runs are waits for the answers to so many questions that the same function asks.
 const ASKS_BESIDE: f64 = 0.3;
 const MANY_QUESTIONS: u64 = 100;
-/// The same of very many, each of which costs more time here than it is waited for.
+/// A smaller part is enough of very many: the CPU time by which each is asked is longer than the wait for its answer.
 const ASKS_AT_ALL: f64 = 0.1;
 const VERY_MANY_QUESTIONS: u64 = 1_000;
 /// Part of the waits for a lock's holder without a CPU that those for its work must be, if that is told first.
@@ -104,9 +104,10 @@ fn behind_questions(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
     }
     let names = &explanation.names;
     let is_there = |other: &&RootCause| {
+        let is_it = |at: &str| function_key(at) == function_key(&root.at);
         let from_there = || {
             let path = wait_place(fold.trace, &fold.sums.stacks, other.stack).path;
-            path.iter().any(|(_, line)| function_key(line) == function_key(&root.at))
+            other.callers.iter().any(|(caller, _)| is_it(caller)) || path.iter().any(|(_, line)| is_it(line))
         };
         other.cause.role == root.cause.role && (other.function() == root.function() || from_there())
     };

@@ -11,8 +11,6 @@ use crate::study::explain::{
 
 /// Part of the way to the program's end from which on they may be.
 const PACE: f64 = 0.2;
-/// The same of the timers of event loops, which do other things between them.
-const LOOP_PACE: f64 = 0.1;
 /// Part of its life that a thread sleeps from which on it does mostly that.
 const MOSTLY: f64 = 0.5;
 
@@ -139,9 +137,5 @@ pub fn loop_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Roo
     if waits(&|ns| ns >= TIME_OUT_NS && ns as f64 > MOST * all_ns as f64) > 0 {
         return say!(ADVICE_LOOP_TIMED_OUT);
     }
-    if root.path_ns as f64 >= LOOP_PACE * explanation.path_ns as f64 {
-        say!(ADVICE_LOOP_PACED)
-    } else {
-        say!(ADVICE_LOOP_TIMER)
-    }
+    say!(ADVICE_LOOP_PACED)
 }

@@ -14,7 +14,7 @@ use dwell_view::{Sentence, duration};
 use crate::reports::open_requests::wait_unexplained;
 use crate::sentences::say;
 use crate::study::explain::{
-    Explanation, PlaceId, RoleId, is_first_of_process, is_of_event_loop, is_of_program, loop_code,
+    Explanation, PlaceId, RoleId, is_first_of_process, is_from_program, is_of_event_loop, loop_code,
 };
 
 /// Part of the time that a thread must have slept at a place for it to be told.
@@ -127,7 +127,7 @@ fn waits_of(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, thread: usiz
         let key = events.key(key);
         let kind = object_type(trace, key.object());
         let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), kind);
-        let is_own = || fold.sums.stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, &fold.sums.stacks, at));
+        let is_own = || is_from_program(trace, &fold.sums.stacks, key.stack());
         let mut add = |place: SleepsIn| {
             let (all, sum) = waits.sleeps.entry(place).or_default();
             (*all, *sum) = (*all + count, sum.saturating_add(ns));

@@ -10,7 +10,7 @@ use dwell_view::{Sentence, Word};
 
 use crate::reports::cause_words::link_text;
 use crate::sentences::say;
-use crate::study::explain::{Explanation, Link, accepts, is_first_of_process, is_of_program, loop_code};
+use crate::study::explain::{Explanation, Link, accepts, is_first_of_process, is_from_program, loop_code};
 
 /// Part of the time for which threads run, all together, up to which a program hardly does anything.
 const HARDLY: f64 = 0.02;
@@ -99,8 +99,7 @@ fn longest_waits(fold: &Fold<'_>, elapsed_ns: u64, explanation: &mut Explanation
             label: names.label_of(key.object(), key.syscall()),
             place: names.place_of(key.stack()),
         };
-        let in_program =
-            fold.sums.stacks.whole_chain(key.stack()).any(|it| is_of_program(trace, &fold.sums.stacks, it));
+        let in_program = is_from_program(trace, &fold.sums.stacks, key.stack());
         let is_idle = idle.is_idle(&fold.sums.stacks, key.stack(), object_type(trace, key.object()));
         let label = names.label(link.label);
         let in_accept =

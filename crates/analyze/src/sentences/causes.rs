@@ -141,7 +141,7 @@ sentence_table! {
     MEANWHILE_AT_WORK = "meanwhile-at-work", "Meanwhile {who} ran or was ready to, mostly in {place}, for {time}.", "その間、{who} は主に {place} を {time} 実行していたか、実行可能でした。";
     MEANWHILE_SLEPT = "meanwhile-slept", "Meanwhile {who} slept in {place} for {time}.", "その間、{who} は {place} で {time} スリープしていました。";
     MEANWHILE_WAITED = "meanwhile-waited", "Meanwhile {who} waited in {place} for {time}.",
-        "その間 {who} は {place} で {time} 待っていました。";
+        "その間、{who} は {place} で {time} 待っていました。";
     MEANWHILE_ASKED = "meanwhile-asked", "Meanwhile {who} waited for an answer in {place} for {time}.", "その間、{who} は {place} で応答を {time} 待っていました。";
     MEANWHILE_POLLED = "meanwhile-polled",
         "Meanwhile {who} slept in {place} {count} times, {time} together, and went on when this ended.",
@@ -342,11 +342,9 @@ sentence_table! {
     ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
         "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
         "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
-    ADVICE_LOOP_TIMER = "advice-loop-timer", "If it is meant to go at that pace, nothing is wrong. Else look for the sleep or delay that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, timer:sleep, pg_sleep, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
-        "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープや遅延 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_LOOP_TIMED_OUT = "advice-loop-timed-out", "If that is a time-out (wait_for, tokio::time::timeout, AbortSignal.timeout), what it waited for did not come: find out who was to answer (an early return, an error that is swallowed, a sender or a promise that nobody uses). Else it is a sleep or a delay (asyncio.sleep, setTimeout), which may be meant.",
         "これがタイムアウト (asyncio.wait_for など) であれば、待っていたものは届きませんでした。誰が応答するはずだったか (途中での終了、握りつぶされたエラー、使われない送信側) を調べてください。そうでなければスリープや遅延 (asyncio.sleep など) で、意図したものかもしれません。";
-    ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timerfd_settime), first where a lock or a permit is held meanwhile.",
+    ADVICE_LOOP_PACED = "advice-loop-paced", "If the program is meant to go at that pace, nothing is wrong. Else look for the sleep, the delay or the interval that set the timer (asyncio.sleep, tokio::time::sleep, setTimeout, setInterval, timer:sleep, pg_sleep, timerfd_settime, Thread.sleep of a virtual thread), first where a lock or a permit is held meanwhile.",
         "意図した周期なら、問題はありません。そうでなければ、タイマーを設定したスリープ、遅延、間隔 (asyncio.sleep など) を探してください。特に、その間ロックや許可を保持している場所です。";
     ADVICE_REQUESTS_LIMITED = "advice-requests-limited",
         "Look for what lets no more than {connections} in: the size of the pool of connections or of clients, a semaphore, a limit per host (TCPConnector(limit=), maxSockets, max_connections). Raise it as far as {endpoint} bears it, or make its answers faster.",
@@ -454,15 +452,15 @@ sentence_table! {
         "プログラム自身が保持しているものではありません。カーネルの内部処理か、プログラムを調べるツール (Dwell を含むプロファイラーのプローブ、/proc の読み取り) が保持しています。そのようなツールがなければ、おそらくこの待機はなくなります。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
-    ADVICE_INTERRUPT = "advice-interrupt", "A device or a timer of the kernel ended it, as for what a call puts off: do what it waits for less often.",
-        "カーネルのデバイスまたはタイマーが終わらせました (呼び出しが後回しにする処理など)。待機の原因となる呼び出しを減らしてください。";
+    ADVICE_INTERRUPT = "advice-interrupt", "An interrupt of a device or a timer ended it, and no thread: make the call that waits for that less often.",
+        "スレッドではなく、デバイスまたはタイマーの割り込みが終わらせました。これを待つ呼び出しの回数を減らしてください。";
     ADVICE_MEANWHILE_WAITED = "advice-meanwhile-waited", "It waits for goroutines that it started, and these wait themselves: look there for what does not come or lets few in (a lock, a pool, a condition that was signalled before the wait, a channel). `dwell collect threading --fibers exact` sees who ended what.",
         "自分が開始したゴルーチンを待っており、それらも待っています。そこで、届かないもの、または少数しか通さないもの (ロック、プール、待機より前に通知された条件、チャネル) を探してください。何が何を終わらせたかは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_MEANWHILE_RAN = "advice-meanwhile-ran", "If what others ran meanwhile is what gives the answer, make it faster, do less of it, or let fewer ask at once than there are CPUs for it.",
         "その間に他のスレッドが実行していたものが応答を作っているのであれば、それを速くするか減らす、または CPU の数に合わせて同時に問い合わせる数を減らしてください。";
     ADVICE_MEANWHILE = "advice-meanwhile", "Look first at what others did meanwhile; `dwell collect threading --fibers exact` sees who ended it.",
         "まず、その間に他のスレッドがしていたことを調べてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
-    ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else they are what to make shorter, or to do by more of them at once; `dwell collect threading --fibers exact` sees who ended the wait.",
+    ADVICE_MEANWHILE_PACED = "advice-meanwhile-paced", "If the program is meant to go at the pace of these sleeps, nothing is wrong. Else look at these first: sleep for less, or have more of them do it at once; `dwell collect threading --fibers exact` sees who ended the wait.",
         "プログラムがこれらのスリープの周期で動く想定なら、問題はありません。そうでなければ、そのスリープを短くするか、同時に行う数を増やしてください。待機を終わらせたものは `dwell collect threading --fibers exact` で分かります。";
     ADVICE_WAIT_GROUP_OF_FIBERS = "advice-wait-group-of-fibers", "It waits for goroutines that it started: what these did meanwhile is the cause. `dwell report fibers` says what each did, and `dwell collect threading --fibers exact` sees who was the last.",
         "開始したゴルーチンの終了を待っています。原因は、その間にそれらがしていたことです。それぞれの動作は `dwell report fibers` で、最後に終わったものは `dwell collect threading --fibers exact` で分かります。";

@@ -39,6 +39,12 @@ fn inode_of(target: &str) -> Option<&str> {
     target.strip_prefix("socket:[")?.strip_suffix(']')
 }
 
+/// The inode of the socket for which a descriptor of a process stands.
+pub fn socket_inode(pid: u32, fd: u32) -> Option<u64> {
+    let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
+    inode_of(link.to_str()?)?.parse().ok()
+}
+
 /// The TCP and Unix sockets in the network namespace of a process, by inode.
 fn sockets(pid: u32) -> HashMap<String, String> {
     let name = |TcpSocket { own, other, listens }: TcpSocket| {

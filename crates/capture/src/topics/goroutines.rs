@@ -74,6 +74,7 @@ struct Sighting {
     state: GoroutineState,
     thread: u32,
     object: u64,
+    /// Of which `object` is the socket.
     descriptor: Option<u32>,
     stack: u64,
     pass: u64,
@@ -202,7 +203,7 @@ impl GoProcess {
             is_exact,
             seen: HashMap::new(),
             stacks: HashSet::new(),
-            sockets: GoroutineSockets::default(),
+            sockets: GoroutineSockets::new(),
             passes: 0,
             last_ns: 0,
             next_ns: 0,
@@ -215,6 +216,7 @@ impl GoProcess {
         let is_first = self.passes == 0;
         let changed_ns = if is_first || self.is_exact { now_ns } else { self.last_ns.midpoint(now_ns) };
         self.passes += 1;
+        self.sockets.begin_pass(now_ns);
         let mut writer = Writer {
             pid: self.pid,
             changed_ns,
@@ -253,7 +255,7 @@ impl GoProcess {
             }
             is_there
         });
-        let cost_ns = thread_cpu_ns().saturating_sub(began_ns + self.sockets.take_table_cost_ns());
+        let cost_ns = thread_cpu_ns().saturating_sub(began_ns + self.sockets.take_cost_ns());
         // The first one reads what later ones find unchanged.
         let share = if is_first { FIRST_COST_SHARE } else { COST_SHARE };
         let interval_ns = (cost_ns * share).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
@@ -304,13 +306,18 @@ impl Writer<'_> {
             None if goroutine.state == GoroutineState::Running => 0,
             None => before.map_or(0, |before| before.stack),
         };
-        let &Goroutine { state, thread, descriptor, .. } = goroutine;
-        let stands = |before: &Sighting| before.state == state && before.stack == stack;
-        let object = match (descriptor, before.filter(stands)) {
-            (None, _) => goroutine.object,
+        let &Goroutine { state, thread, .. } = goroutine;
+        let waits_on = |before: &Sighting| (before.state, before.stack, before.descriptor);
+        let (object, descriptor) = match goroutine.descriptor {
+            None => (goroutine.object, None),
             // It has the same connection, as far as that can be told without looking at it each time.
-            (_, Some(before)) if before.descriptor == descriptor && before.object != 0 => before.object,
-            (Some(number), _) => self.sockets.key((self.pid, number), self.seen_ns, self.records),
+            Some(_) if before.as_ref().map(waits_on) == Some((state, stack, goroutine.descriptor)) => {
+                (before.map_or(0, |before| before.object), goroutine.descriptor)
+            }
+            Some(number) => match self.sockets.key((self.pid, number), self.records) {
+                Some(key) => (key, Some(number)),
+                None => (0, None), // asked for again in the next pass
+            },
         };
         let now = Sighting { state, thread, object, descriptor, stack, pass };
         if before.is_none_or(|before| Sighting { pass, ..before } != now) {

@@ -63,10 +63,11 @@ impl<'a> Classifier<'a> {
             let identity = ObjectIdentity::Memory(wait.image, base, found.kind);
             return ObjectTarget { identity, address: wait.object, certain: true, has_owner: false };
         }
-        let connection = (wait.object != 0 && found.kind == ObjectType::Socket).then(|| self.described(wait)).flatten();
-        connection.unwrap_or_else(|| {
-            ObjectTarget::named(found.kind, format!("{} in {}", found.title, self.sources.site(wait)))
-        })
+        // One goroutine each has the connections to one address, and a server thousands of them: they are one object.
+        let is_socket = wait.object != 0 && found.kind == ObjectType::Socket;
+        let connection = is_socket.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten();
+        let in_place = || format!("{} in {}", found.title, self.sources.site(wait));
+        ObjectTarget::named(found.kind, connection.map_or_else(in_place, |connection| connection.name))
     }
 
     fn stopped(&self, wait: &WaitKey) -> ObjectTarget {

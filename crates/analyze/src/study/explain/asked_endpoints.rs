@@ -20,9 +20,9 @@ const MANY: u32 = 64;
 const NEARLY_ALL: f64 = 0.85;
 /// Connections of which one alone is in use where no more requests wait at once on average, while any does.
 const SEVERAL: u32 = 3;
-/// Connections at once of a client that never asks more than one of them.
-const BY_TURNS: u32 = 2;
 const HARDLY_TWO: f64 = 1.2;
+/// Connections at most of a client that never has more than one request: one opens as the other closes.
+const BY_TURNS: u32 = 2;
 /// Part of the time in which requests of others may wait for a process that is taken for a client.
 const HARDLY_ASKED: f64 = 0.1;
 /// Answers that a client waits for at least, and how long for each at most, ns: who waits for longer may wait for what is still to happen,
@@ -63,6 +63,15 @@ fn asked_endpoints(trace: &Trace, is_meant: impl Fn(ProcessId) -> bool) -> Asked
     all
 }
 
+/// When each address owes a process answers.
+pub type OwingSpans<'t> = BTreeMap<(ProcessId, &'t str), Vec<(u64, u64)>>;
+
+/// When each address owes a process answers, in order.
+pub fn owing_spans(trace: &Trace) -> OwingSpans<'_> {
+    let all = asked_endpoints(trace, |_| true);
+    all.into_iter().map(|(of, asked)| (of, asked.open.spans(trace.elapsed_ns()))).collect()
+}
+
 /// An address that processes ask nearly all the time over nearly all of their connections to it, or over one of them.
 pub struct AlwaysAsked {
     /// The address, as `TCP 10.0.0.1:5432`.
@@ -80,7 +89,6 @@ pub struct AlwaysAsked {
 impl AlwaysAsked {
     fn of(endpoint: &str, asked: &Asked, elapsed_ns: u64) -> Option<Self> {
         let spans = asked.open.spans(elapsed_ns);
-        // One that closes as the next one opens is no second one that could be asked as well.
         let is_by_turns = asked.open.most(&spans) == 1 && asked.made.most(&spans) <= BY_TURNS;
         let connections = if is_by_turns { 1 } else { asked.made.most(&spans) };
         let (mean, is_few) = (asked.open.mean(&spans), (1..=MANY).contains(&connections));
@@ -143,13 +151,15 @@ fn is_asked(trace: &Trace, process: ProcessId) -> bool {
 /// any does, in all. 0 where that is not known.
 pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> f64 {
     let processes = processes_of(trace, names, role);
-    let mut of_process: BTreeMap<ProcessId, StepFunction> = BTreeMap::new();
+    let mut of_process: BTreeMap<ProcessId, Vec<StepFunction>> = BTreeMap::new();
     for ((process, endpoint), asked) in asked_endpoints(trace, |process| processes.contains(&process)) {
         if is_asked_in(endpoint, label) {
-            of_process.entry(process).or_default().0.extend(asked.open.0);
+            of_process.entry(process).or_default().push(asked.open);
         }
     }
-    of_process.into_values().map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
+    // A set may have connections to several addresses.
+    let of_all = of_process.into_values().map(|open| StepFunction::sum(open.iter()));
+    of_all.map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
 }
 
 /// The answers that came to processes of a role from the address that has a label, where each of them has one connection to it, and how long each of

@@ -8,10 +8,11 @@ use dwell_model::{ObjectId, ProcessId, StackId};
 use dwell_query::stacks::call_stacks::CallStacks;
 use dwell_store::Trace;
 
+use crate::study::explain::asked_endpoints::{OwingSpans, owing_spans};
 use crate::study::explain::open_requests::is_asked_in;
-use crate::study::explain::places::is_of_program;
+use crate::study::explain::places::is_from_program;
 use crate::study::explain::terms::is_client_socket;
-use crate::study::step_function::{StepFunction, overlap_ns};
+use crate::study::step_function::overlap_ns;
 
 /// Part of the waits in which the address must owe an answer: it was looked at now and then, and so were the goroutines.
 const OFTEN: f64 = 0.3;
@@ -28,7 +29,7 @@ struct Waits {
 pub fn answers_to_fibers(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<bool> {
     let events = trace.events();
     let mut are = vec![false; events.keys.len()];
-    let owing = owing(trace);
+    let owing = owing_spans(trace);
     if trace.fiber_threads == 0 || owing.is_empty() {
         return are;
     }
@@ -53,29 +54,16 @@ pub fn answers_to_fibers(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<bool> {
         let Some(fiber) = key.thread().get().filter(|thread| *thread < trace.fiber_threads) else { continue };
         let process = trace.threads.process[fiber];
         let Some((address, _)) = addresses.of(process, key.object()) else { continue };
-        let own = || stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, stacks, at));
+        let own = || is_from_program(trace, stacks, key.stack());
         are[number] = is_owed(&(process, address)) && *is_own.entry(key.stack()).or_insert_with(own);
     }
     are
 }
 
-/// When each address owes a process answers.
-type Owing<'t> = BTreeMap<(ProcessId, &'t str), Vec<(u64, u64)>>;
-
-fn owing(trace: &Trace) -> Owing<'_> {
-    let table = &trace.open_requests;
-    let mut open: BTreeMap<(ProcessId, &str), StepFunction> = BTreeMap::new();
-    for row in (0..table.time_ns.len()).filter(|row| !table.is_incoming[*row]) {
-        let steps = open.entry((table.process[row], &table.endpoint[row])).or_default();
-        steps.0.push((table.time_ns[row], table.open[row]));
-    }
-    open.into_iter().map(|(of, steps)| (of, steps.spans(trace.elapsed_ns()))).collect()
-}
-
 /// The addresses to which the connections that are waited for lead.
 struct Addresses<'o, 't> {
     trace: &'t Trace,
-    owing: &'o Owing<'t>,
+    owing: &'o OwingSpans<'t>,
     of_object: HashMap<(ProcessId, ObjectId), Option<&'t str>>,
 }
 

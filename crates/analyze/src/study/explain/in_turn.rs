@@ -36,10 +36,9 @@ pub fn in_turn(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Option<InT
         return None;
     }
     let lives = members.iter().map(|thread| (threads.start_ns[*thread], threads.end_ns[*thread]));
-    let lives = LifeSpans::of(lives.collect());
     // One that lives for longer than all others together is what there is to do.
-    let longest_ns =
-        members.iter().map(|thread| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread])).max();
+    let longest_ns = lives.clone().map(|(from, to)| to.saturating_sub(from)).max();
+    let lives = LifeSpans::of(lives.collect());
     if longest_ns.is_some_and(|ns| ns as f64 > MOST_OF_ONE * lives.all_ns as f64) {
         return None;
     }

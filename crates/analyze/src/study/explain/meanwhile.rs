@@ -9,7 +9,7 @@ use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::lock_looks::is_look_for_lock;
 use crate::study::explain::names::Names;
-use crate::study::explain::places::is_of_program;
+use crate::study::explain::places::is_from_program;
 use crate::study::explain::terms::{
     Cause, CauseKind, PlaceId, RoleId, is_client_socket, is_of_event_loop, is_response, parks_threads,
 };
@@ -212,7 +212,7 @@ impl FiberReaders {
 
     fn is_own(&mut self, trace: &Trace, names: &Names<'_, '_>, key: &EventKey) -> bool {
         let stacks = names.stacks();
-        let own = || stacks.whole_chain(key.stack()).any(|at| is_of_program(trace, stacks, at));
+        let own = || is_from_program(trace, stacks, key.stack());
         *self.own.entry(key.stack()).or_insert_with(own)
     }
 }
@@ -281,8 +281,8 @@ fn longest(names: &Names<'_, '_>, doings: Doings, (waits_ns, is_stuck): (u64, bo
     let lengths = of_function.into_iter().map(|((role, did, _), all)| (union_ns(all.spans), role, did, all.place));
     // What they did comes before what they waited for; beside a wait that does not end, whoever sleeps goes on, as a ticker does.
     let least_ns = (SHARE * waits_ns as f64) as u64;
-    let waits = |did: MeanwhileKind| if is_stuck { did == MeanwhileKind::Slept } else { did == MeanwhileKind::Waited };
-    let order = |ns: u64, did: MeanwhileKind| (!waits(did) && ns >= least_ns, ns);
+    let told_last = if is_stuck { MeanwhileKind::Slept } else { MeanwhileKind::Waited };
+    let order = |ns: u64, did: MeanwhileKind| (did != told_last && ns >= least_ns, ns);
     let (ns, role, did, place) = lengths.max_by_key(|(ns, _, did, _)| order(*ns, *did))?;
     Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }

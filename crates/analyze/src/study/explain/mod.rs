@@ -128,7 +128,7 @@ pub use self::one_wait::{ExplainedWait, explain_wait};
 pub use self::open_requests::{
     AskedEndpoint, FewerAsked, LoopRequests, fewer_asked, processes_of, takes_requests, waiting_requests,
 };
-pub use self::places::{function_at, function_key, is_of_program, wait_place};
+pub use self::places::{function_at, function_key, is_from_program, wait_place};
 pub use self::roles::is_first_of_process;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes, set_ran_mostly};

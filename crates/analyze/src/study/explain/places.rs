@@ -93,6 +93,11 @@ pub fn is_of_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> 
     stacks.is_own(stack) && !is_library(trace, stacks, stack) && !stacks.frame(stack).is_some_and(is_packages)
 }
 
+/// Whether functions of the program's own sources led to `stack`.
+pub fn is_from_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    stacks.whole_chain(stack).any(|at| is_of_program(trace, stacks, at))
+}
+
 /// The place of `stack` at which a thread runs: likewise, with what packages do there.
 pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();

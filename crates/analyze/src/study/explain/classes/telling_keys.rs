@@ -32,3 +32,17 @@ pub fn waits_as_worker(names: &mut Names<'_, '_>, dialogues: &Dialogues<'_>, key
     let place = names.place_of(key.stack());
     was_there && function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::explain::terms::serves;
+
+    #[test]
+    fn nobody_owes_packets_nor_datagrams_that_did_not_come() {
+        let (tcp, udp) = ("TCP 10.0.0.1:* -> 10.0.0.2:80", "UDP 10.0.0.1:* -> 10.0.0.2:53");
+        assert!(is_owed(tcp, Outcome::Woken) && is_owed(tcp, Outcome::Unfinished) && is_owed(udp, Outcome::Woken));
+        assert!(!is_owed(udp, Outcome::Unfinished) && !is_owed(tcp, Outcome::TimedOut));
+        assert!(serves("poll {Packet socket}") && serves("Netlink") && !serves(tcp));
+    }
+}

@@ -8,7 +8,9 @@ use dwell_store::tables::{OpenRequestRow, SampledSendRow};
 use dwell_trace_dsl::{CELL, trace};
 
 use super::causes;
-use crate::study::explain::{AskedEndpoint, CauseKind, Explanation, LoopRequests, always_asked, explain};
+use crate::study::explain::{
+    AskedEndpoint, CauseKind, Explanation, LoopRequests, always_asked, asked_at_once, explain,
+};
 
 /// A look at connections: requests that wait, of so many connections, and how many came since the look before.
 type Look = (bool, &'static str, [u32; 3]);
@@ -163,4 +165,15 @@ fn a_loop_of_a_client_waits_for_the_answers_that_it_always_waits_for() {
     assert_eq!(told(&always(90, 90, 900)), [], "no small pool");
     let server = [(true, "TCP :80", [1, 1, 20]), (false, "TCP 10.0.0.1:80", [1, 1, 20])];
     assert!(told(&server).iter().all(|(kind, ..)| *kind != CauseKind::Outside), "it is asked itself");
+}
+
+#[test]
+fn requests_to_several_addresses_are_counted_together() {
+    let looks: [Look; 2] = [(false, "TCP 10.0.0.1:80", [1, 1, 20]), (false, "TCP 10.0.0.3:80", [2, 2, 20])];
+    let trace = looked_at(LOOP, BY_ANSWER, &looks);
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let explanation = explain(&fold);
+    let set = "poll {TCP 10.0.0.2:* -> 10.0.0.1:80, TCP 10.0.0.2:* -> 10.0.0.3:80}";
+    assert_eq!(asked_at_once(&trace, &explanation.names, explanation.names.role_of(0), set), 3.0);
 }
