@@ -23,7 +23,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-fibers bench-start bench-hooks clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test kernels check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem test-agents bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers bench-live bench-fibers bench-start bench-hooks clean
 
 all: build samples
 
@@ -110,9 +110,12 @@ format: web/node_modules
 
 test:
 	scripts/install-deps.sh test
-	scripts/fetch-kernels.sh $(KERNELS) $(USUAL_KERNELS) || echo 'without kernels the cases in guests are skipped'
-	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
+	$(MAKE) --no-print-directory -j2 kernels samples web
+	$(MAKE) --no-print-directory lint unit web-test product ui-test
 	@echo 'make test: everything passed'
+
+kernels:
+	scripts/fetch-kernels.sh $(KERNELS) $(USUAL_KERNELS) || echo 'without kernels the cases in guests are skipped'
 
 # Before each commit: all lints, the layers, that no BPF hook grew unseen, that what `make generate` writes is current, and the unit
 # tests with fewer random cases.

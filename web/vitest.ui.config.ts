@@ -8,7 +8,9 @@ export default defineConfig({
     globalSetup: ['tests/ui/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    fileParallelism: false,
+    // Two files at once: a browser waits for a server, and a server for a browser.
+    maxWorkers: 2,
+    minWorkers: 1,
     // A browser beside a server on two CPUs is slow at times, so one failure proves nothing.
     retry: 2,
   },

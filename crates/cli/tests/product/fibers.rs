@@ -48,7 +48,9 @@ fn build_source(folder: &Path, flags: &[&str], text: &str) -> Result<PathBuf> {
     std::fs::write(&source, text)?;
     let mut build = Command::new(go);
     build.arg("build").args(flags).arg("-o").args([&program, &source]);
-    build.env("GOCACHE", folder.join("cache")).env("GOTOOLCHAIN", "local").env("GO111MODULE", "off");
+    // All Go programs of the tests share one build of Go's library.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
+    build.env("GOCACHE", cache).env("GOTOOLCHAIN", "local").env("GO111MODULE", "off");
     ensure!(build.status()?.success(), "it does not compile");
     Ok(program)
 }

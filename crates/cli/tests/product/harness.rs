@@ -145,16 +145,19 @@ const BESIDE: [&str; 57] = [
 ];
 
 /// Cases that judge shares of the time or causes, in which one neighbour seldom changes anything.
-const IN_PAIRS: [&str; 10] = [
+const IN_PAIRS: [&str; 13] = [
     "accept_queues::",
+    "attached::",
     "attached_causes::",
     "cases::",
     "connections::",
     "first_causes",
+    "fleet_causes::",
     "real_programs::",
     "send_queues::",
     "sockets",
     "truth::",
+    "tutorial::",
     "verdicts::",
 ];
 

@@ -96,7 +96,8 @@ fn go() -> Result<Recorded> {
     let (source, program) = (folder.path().join("account.go"), folder.path().join("account"));
     std::fs::write(&source, include_str!("programs/account.go"))?;
     let mut build = Command::new(go);
-    build.args(["build", "-o"]).args([&program, &source]).env("GOCACHE", folder.path().join("cache"));
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
+    build.args(["build", "-o"]).args([&program, &source]).env("GOCACHE", cache);
     ensure!(build.status()?.success(), "it does not compile");
     Ok(Recording::of(&[], &[&program.display().to_string()])?.into())
 }
