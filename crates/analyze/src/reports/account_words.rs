@@ -6,7 +6,6 @@ use dwell_view::{Prose, Sentence, Word, duration};
 use crate::reports::account::whole_account;
 use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};
-use crate::reports::open_requests::busiest_servers;
 use crate::reports::same_lock::SummaryCause;
 use crate::sentences::{def, say};
 use crate::study::explain::Explanation;
@@ -75,7 +74,6 @@ pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[Summ
         );
         notes.push(sentence.into());
     }
-    notes.extend(busiest_servers(fold, explanation).into_iter().map(Prose::from));
     let tells_standstill =
         |told: &SummaryCause<'_>| matches!(told.row, CauseRow::Wait(root) if explanation.stands_still(root));
     let is_still = told.iter().any(tells_standstill);

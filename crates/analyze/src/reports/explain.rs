@@ -16,7 +16,7 @@ use crate::reports::cause_rows::{
 };
 use crate::reports::cause_words::{brief, cause, chain_text, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
-use crate::reports::open_requests::wait_unexplained;
+use crate::reports::open_requests::{busiest_servers, wait_unexplained};
 use crate::reports::queue_causes::QueueReason;
 use crate::reports::same_lock::{SummaryCause, by_lock};
 use crate::reports::summary_order::CauseWeight;
@@ -50,7 +50,7 @@ columns! {
         "影響時間", "これによって誰かが遅れていた時間。";
     plain "share", "Share", "Part of the elapsed time in which anybody was delayed by it.",
         "割合", "経過時間のうち、これによって誰かが遅れていた割合。";
-    plain "path_ns", "Time on Path", "Its part of the elapsed time, by the chain that ends with the program; none where the program did not end by itself.",
+    plain "path_ns", "Time on Path", "Its part of the elapsed time, by the chain that ends with the program; to the recording's end where that came first; none of a program that was there before.",
         "パス時間", "プログラムの終了に至る連鎖で、これが占める時間。プログラムが自ら終了していない場合はありません。";
     detail "served_ns", "Time for Others Outside", "Time of threads that others from outside the recording asked: these waited meanwhile, unseen.",
         "外部のための時間", "記録の外から要求を受けたスレッドがそこで過ごした時間。その間、要求した側は記録されずに待っていました。";
@@ -106,6 +106,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, None)).collect();
     view.notes = notes_of_explanation(fold);
     view.notes.extend(accounts(fold, &explanation, &[]));
+    view.notes.extend(busiest_servers(fold, &explanation, false).into_iter().map(Prose::from));
     view.notes.extend(estimated(&explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
@@ -221,13 +222,15 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let has_much = told.iter().any(|told| told.row.is_of_program() && told.row.ns() >= much_ns);
     let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
     // What took most of the time comes before causes of little.
+    let slept = (!says_nothing && !has_much).then(|| where_threads_sleep(fold, &mut explanation)).flatten();
+    let servers = busiest_servers(fold, &explanation, slept.is_some());
     if !says_nothing
         && !has_much
         && let Some(account) = view.notes.first_mut()
     {
-        let mostly = where_threads_sleep(fold, &mut explanation);
-        *account = std::mem::take(account).and(mostly.or_else(|| where_threads_hear(fold, &mut explanation)));
+        *account = std::mem::take(account).and(slept.or_else(|| where_threads_hear(fold, &mut explanation)));
     }
+    view.notes.extend(servers.into_iter().map(Prose::from));
     let busy_shares = std::mem::take(&mut explanation.busy_shares);
     InSummary { causes: view, weights, ran, account, busy_shares, least_ns: least, not_held_up }
 }

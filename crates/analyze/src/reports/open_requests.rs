@@ -8,7 +8,7 @@ use dwell_model::ProcessId;
 use dwell_query::engine::fold::Fold;
 use dwell_view::{Row, Sentence, Value, View, Word};
 
-use crate::sentences::say;
+use crate::sentences::{def, say};
 use crate::study::accept_queues::accept_queues;
 use crate::study::explain::Explanation;
 use crate::study::send_queues::send_queues;
@@ -135,8 +135,8 @@ impl Server<'_> {
     }
 }
 
-/// What the summary says of the servers in which most requests wait.
-pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Sentence> {
+/// What the summary says of the servers in which most requests wait, and whether it may be for sleeps of their threads, which it tells.
+pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, tells_sleeps: bool) -> Vec<Sentence> {
     let seconds = fold.sums.windows.length_ns() as f64 / 1e9;
     let servers = servers(fold).into_iter().filter(|it| it.requests >= ENOUGH_REQUESTS);
     let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=LONG_POLL_NS).contains(ns))?, it)));
@@ -147,14 +147,15 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Ve
     let sentence = move |(each_ns, it): (u64, Server<'_>)| {
         let processes = if it.processes > 1 { it.processes } else { 0 };
         if !explanation.keeps_requests() && each_ns > MOST_NS && is_unexplained {
-            return say!(
-                REQUESTS_OPEN,
-                processes = processes,
-                process = it.name,
-                port = it.endpoint,
-                each = Word::Ns(each_ns),
-                open = Word::Real(it.open, 1),
-            );
+            let def = if tells_sleeps { &def::REQUESTS_BEHIND_SLEEPS } else { &def::REQUESTS_OPEN };
+            let values = vec![
+                ("processes", processes.into()),
+                ("process", it.name.into()),
+                ("port", it.endpoint.into()),
+                ("each", Word::Ns(each_ns)),
+                ("open", Word::Real(it.open, 1)),
+            ];
+            return Sentence::new(def, values);
         }
         say!(
             REQUESTS_TOLD,

@@ -9,7 +9,7 @@ use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
     AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, Names, RootCause,
     always_asked, answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine,
-    may_ask, processes_of, takes_requests, waiting_requests,
+    may_ask, processes_of, sends_unasked, takes_requests, waiting_requests,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -85,6 +85,9 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     let at_once = asked_at_once(fold.trace, names, root.cause.role, label);
     if count >= MANY && label.contains("UDP ") {
         return Some(say!(ADVICE_DATAGRAMS, count = count, mean = Word::Ns(answers.mean_ns())));
+    }
+    if count >= MANY && sends_unasked(fold.trace, names, root.cause.role, label) {
+        return Some(say!(ADVICE_SENDS_UNASKED));
     }
     (count >= MANY * threads.max(1) && at_once < SEVERAL_EACH * threads.max(1) as f64).then(|| {
         say!(

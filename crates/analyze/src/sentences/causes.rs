@@ -100,28 +100,28 @@ sentence_table! {
     CAUSE_ALSO_OF_LOCK = "cause-also-of-lock", "More waits for {label} are because {parts}.",
         "{label} への待機には、ほかにも原因があります: {parts}。";
     CAUSE_PIECES = "cause-pieces", "Most of it: {pieces}.", "主な部分: {pieces}。";
-    END_RAN = "end-ran", "{who} ran {place} for {part} of the {elapsed} that the program took.",
+    END_RAN = "end-ran", "{who} ran {place} for {part} of the program's {elapsed}.",
         "{who} は {place} を、プログラムの {elapsed} のうち {part} の間実行しました。";
-    END_COLLECTED = "end-collected", "{who} collected garbage for {part} of the {elapsed} that the program took.",
+    END_COLLECTED = "end-collected", "{who} collected garbage for {part} of the program's {elapsed}.",
         "{who} は、プログラムの {elapsed} のうち {part} の間、ガベージを回収しました。";
-    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the {elapsed} that the program took.",
+    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。";
     END_TIMED_OUT = "end-timed-out",
-        "{who} waited for {label} until its time-out in {place} for {part} of the {elapsed} that the program took.",
+        "{who} waited for {label} until its time-out in {place} for {part} of the program's {elapsed}.",
         "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。";
     END_LOOP_TIMER = "end-loop-timer",
-        "{who} waited in its event loop for a timer of its own in {place} for {part} of the {elapsed} that the program took.",
+        "{who} waited in its event loop for a timer of its own in {place} for {part} of the program's {elapsed}.",
         "{who} は {place} のイベントループで、プログラムの {elapsed} のうち {part} の間、自身のタイマーを待ちました。";
     END_AWAITED = "end-awaited",
-        "{who} waited for {label} in {place}, ended by {by}, for {part} of the {elapsed} that the program took.",
+        "{who} waited for {label} in {place}, ended by {by}, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました (待機を終わらせたもの: {by})。";
-    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the {elapsed} that the program took.",
+    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
     END_IO_QUOTA = "end-io-quota",
-        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the {elapsed} that the program took.",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、コントロールグループの I/O クォータに抑えられていました。";
     END_MEMORY_LIMIT = "end-memory-limit",
-        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the {elapsed} that the program took.",
+        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served} while clients outside of the recording waited for it.",
@@ -400,6 +400,9 @@ sentence_table! {
     ADVICE_BLOCKS_LOOP = "advice-blocks-loop",
         "This thread runs an event loop, and does nothing else of the loop meanwhile: await it, or do it in another thread (asyncio.to_thread, run_in_executor, spawn_blocking, an executor of its own).",
         "このスレッドはイベントループを実行しており、その間このスレッドではループのほかの処理は進みません。非同期に待つか、別のスレッドで行ってください (asyncio.to_thread、run_in_executor、spawn_blocking など)。";
+    ADVICE_SENDS_UNASKED = "advice-sends-unasked",
+        "If these are events as they occur (a subscription, a stream, a queue), nothing is wrong. Else the other end is slow to send: look there.",
+        "起きたことを知らせるデータ (購読、ストリーム、キュー) なら問題ありません。そうでなければ相手の送信が遅いので、そちらを調べてください。";
     ADVICE_ONE_AT_A_TIME = "advice-one-at-a-time",
         "{count} answers took {mean} each on average, one at a time[ in each of {threads} threads]: ask for several things at once (a batch, a join, a pipeline, more connections). `dwell collect threading --target-pid PID` records who answers.",
         "{count} 件の応答を[ {threads} 個のスレッドでそれぞれ] 1 件ずつ、平均 {mean} 待ちました。複数をまとめて問い合わせてください (一括処理、パイプライン、より多くの接続など)。応答する側は `dwell collect threading --target-pid PID` で記録できます。";

@@ -236,6 +236,9 @@ sentence_table! {
     REQUESTS_OPEN = "requests-open",
         "{open} requests to [{processes} processes of ]{process} ({port}) waited at once on average, {each} each, and neither what its threads ran nor whom they waited for explains that. If these are no clients that wait for what is still to happen (a chat, a subscription), look for a limit or a timer that does: dwell report open-requests, dwell report waits.",
         "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていましたが、スレッドの実行や他への待機では説明できません。まだ起きていないことを待つクライアント (チャット、購読) でなければ、待たせている制限やタイマーを探してください: dwell report open-requests、dwell report waits。";
+    REQUESTS_BEHIND_SLEEPS = "requests-behind-sleeps",
+        "{open} requests to [{processes} processes of ]{process} ({port}) waited at once on average, {each} each: perhaps for these sleeps. A sleep in a thread that runs an event loop, or the tasks of a runtime, keeps all of them: let the task sleep without its thread (the sleep of the runtime itself), or give the work a thread of its own (spawn_blocking, to_thread).",
+        "[{processes} 個のプロセスの ]{process} ({port}) への要求が同時に平均 {open} 件、それぞれ {each} 待っていました。これらのスリープのためかもしれません。イベントループやランタイムのタスクを実行するスレッドでスリープすると、すべてのタスクが待たされます。スレッドを止めずにタスクだけをスリープさせる (ランタイム自身のスリープ) か、専用のスレッドで実行してください (spawn_blocking、to_thread)。";
     NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
         "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",

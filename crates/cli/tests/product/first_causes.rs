@@ -282,5 +282,5 @@ fn computing() -> Result<()> {
     let python = some_interpreter()?.display().to_string();
     let program = "def sum_up(n):\n    s = 0\n    for i in range(n): s += i * i\n    return s\nfor _ in range(40): sum_up(400000)";
     let recording = Recording::of(&[], &[&python, "-c", program])?;
-    expect_first(&recording, "running", 0.3, &["sum_up (<string>:3)", "that the program took"])
+    expect_first(&recording, "running", 0.3, &["sum_up (<string>:3)", " of the program's "])
 }

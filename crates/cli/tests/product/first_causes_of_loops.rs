@@ -88,7 +88,7 @@ asyncio.run(main())
 
 /// Of five connections one is in use at a time: no limit of theirs.
 fn lock_around_a_question() -> Result<()> {
-    let named = ["Between these waits it ran mostly ask (client.py:", "Of the 5 connections"];
+    let named = ["Between these waits it ran mostly ask", "Of the 5 connections"];
     expect_first(&of_client(LOCKED)?, "outside", 1.4, &named)
 }
 
@@ -109,6 +109,6 @@ asyncio.run(main())
 
 /// Sixty tasks ask at once, over one connection: nobody asks this process, and its loop is not idle.
 fn pool_of_one() -> Result<()> {
-    let named = ["Between these waits it ran mostly load (client.py:", "let more in (a pool"];
+    let named = ["Between these waits it ran mostly load", "let more in (a pool"];
     expect_first(&of_client(POOL_OF_ONE)?, "outside", 1.4, &named)
 }

@@ -11,20 +11,20 @@ use crate::study::lives::LifeSpans;
 
 /// Part of the recording for which a thread lives and has something to do, …
 const ALWAYS: f64 = 0.9;
-/// … and of that in which it runs: else it is others that keep it.
+/// … and of what it runs, and waits for what it needs, that which it runs: else it is others that keep it. Who is in the run queue would run.
 const MOSTLY: f64 = 0.4;
-/// The part of that time for which the fold must have it running to be looked at: some less than [`MOSTLY`], since what was not seen is in neither.
-const LEAST: f64 = 0.9 * MOSTLY;
+/// The part of that time for which it must run to be told.
+const LEAST: f64 = 0.1;
 /// Children of a process that live one after another from which on they are as one: workers that are replaced.
 const IN_TURN: usize = 4;
 /// How many of them are there at once on average, at most: the next may begin before one has ended.
 const MOST_AT_ONCE: f64 = 1.2;
 
-/// How long a thread lives, has something to do, and runs, ns.
+/// How long a thread has something to do, waits for what it needs for that, and runs, ns.
 #[derive(Clone, Copy, Default)]
 struct Busy {
-    life_ns: u64,
     busy_ns: u64,
+    needed_ns: u64,
     ran_ns: u64,
 }
 
@@ -40,19 +40,23 @@ impl Busy {
             queued_ns = queued_ns.saturating_add(times.runnable_ns);
         });
         let busy_ns = life_ns.saturating_sub(idle_ns);
-        Self { life_ns, busy_ns, ran_ns: busy_ns.saturating_sub(needed_ns).saturating_sub(queued_ns) }
+        let ran_ns = busy_ns.saturating_sub(needed_ns).saturating_sub(queued_ns);
+        Self { busy_ns, needed_ns, ran_ns }
     }
 
     fn add(self, other: Self) -> Self {
         Self {
-            life_ns: self.life_ns + other.life_ns,
             busy_ns: self.busy_ns + other.busy_ns,
+            needed_ns: self.needed_ns + other.needed_ns,
             ran_ns: self.ran_ns + other.ran_ns,
         }
     }
 
     fn runs_for(self, least_ns: f64) -> bool {
-        self.busy_ns as f64 >= least_ns && self.ran_ns as f64 >= MOSTLY * self.busy_ns as f64
+        let ran_ns = self.ran_ns as f64;
+        self.busy_ns as f64 >= least_ns
+            && ran_ns >= MOSTLY * (ran_ns + self.needed_ns as f64)
+            && ran_ns >= LEAST * least_ns
     }
 }
 
@@ -143,7 +147,8 @@ mod tests {
         assert_eq!(always("a: 1111111111111mmmmmm#", None, all), [0], "it has work while it waits for that");
         assert!(always("a: 11111mmmmmmmmmmmmmm#", None, all).is_empty(), "it waits mostly");
         assert_eq!(always("a: 11-11-11-11-11-11-11", None, all), [0], "others have its CPU at times");
-        assert!(always("a: 1---1---1---1---1---", None, all).is_empty(), "others have it mostly");
+        assert_eq!(always("a: 1---1---1---1---1---", None, all), [0], "others have it mostly: it would run");
+        assert!(always("a: 1-------------------", None, all).is_empty(), "it hardly ran");
         let cut = Query { range: Some((0, 5_000_000)), ..Query::default() };
         assert!(always(busy, None, &cut).is_empty());
     }

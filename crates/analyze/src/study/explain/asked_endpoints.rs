@@ -25,6 +25,8 @@ const HARDLY_TWO: f64 = 1.2;
 const BY_TURNS: u32 = 2;
 /// Part of the time in which requests of others may wait for a process that is taken for a client.
 const HARDLY_ASKED: f64 = 0.1;
+/// Parts of answers for each request from which on they are a stream.
+const UNASKED: f64 = 8.0;
 /// Answers that a client waits for at least, and how long for each at most, ns: who waits for longer may wait for what is still to happen,
 /// as the consumer of a queue does.
 const ANSWERS: u64 = 20;
@@ -160,6 +162,15 @@ pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: 
     // A set may have connections to several addresses.
     let of_all = of_process.into_values().map(|open| StepFunction::sum(open.iter()));
     of_all.map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
+}
+
+/// Whether much more came from the address that has a label than processes of a role asked for there: a stream, or answers in parts.
+pub fn sends_unasked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> bool {
+    let processes = processes_of(trace, names, role);
+    let of_address = asked_endpoints(trace, |process| processes.contains(&process)).into_iter();
+    let exchanges: Vec<Exchanges> =
+        of_address.filter(|((_, endpoint), _)| is_asked_in(endpoint, label)).map(|(_, it)| it.exchanges).collect();
+    !exchanges.is_empty() && exchanges.iter().all(|exchanges| exchanges.answers_per_request() >= UNASKED)
 }
 
 /// The answers that came to processes of a role from the address that has a label, where each of them has one connection to it, and how long each of

@@ -10,6 +10,7 @@ use crate::study::explain::blocked_loops::blocked_spans;
 use crate::study::explain::busy_servers::busy_servers;
 use crate::study::explain::chains::{NodeId, PATH, SERVED};
 use crate::study::explain::classes::Classes;
+use crate::study::explain::program_path::ProgramPath;
 use crate::study::explain::terms::{RoleId, WaitClass};
 
 /// A thread, a span of time in which it is asked what it did, and above which root that stands.
@@ -19,7 +20,7 @@ pub type AskedSpan = (usize, (u64, u64), NodeId);
 pub fn asked_spans(
     fold: &Fold<'_>,
     classes: &Classes<'_, '_>,
-    (saturated, path): (&[usize], Option<(usize, u64, u64)>),
+    (saturated, path): (&[usize], ProgramPath),
     role_of: &dyn Fn(usize) -> RoleId,
 ) -> (Vec<AskedSpan>, HashSet<RoleId>) {
     let mut asked = kept_outside(fold, classes, saturated);
@@ -28,11 +29,16 @@ pub fn asked_spans(
     let is_needed = |thread, row, key| {
         matches!(classes.of(thread, row, key), WaitClass::Demand | WaitClass::GivenUp | WaitClass::Structure)
     };
-    let always = always_running(fold, |thread| kept.contains(&role_of(*thread)), is_needed);
+    let mut always = always_running(fold, |thread| kept.contains(&role_of(*thread)), is_needed);
+    // What one alone ran the way to the end tells.
+    let on_path = path.first().map(|(thread, _)| *thread);
+    let is_alone = |thread: &usize| !always.iter().any(|other| other != thread && role_of(*other) == role_of(*thread));
+    let alone = on_path.filter(is_alone);
+    always.retain(|thread| Some(*thread) != alone);
     // Before a thread was, its creators led to it.
     let life = |thread: usize| (fold.trace.threads.start_ns[thread], fold.trace.threads.end_ns[thread]);
     asked.extend(always.iter().map(|thread| (*thread, life(*thread), SERVED)));
-    asked.extend(path.map(|(thread, from, to)| (thread, (from, to), PATH)));
+    asked.extend(path.into_iter().map(|(thread, span)| (thread, span, PATH)));
     (asked, always.into_iter().map(role_of).collect())
 }
 

@@ -62,6 +62,7 @@ mod permits;
 mod places;
 mod pollers;
 mod process_ends;
+mod program_path;
 mod programs;
 mod recent_rows;
 mod requests;
@@ -100,7 +101,9 @@ use dwell_store::Trace;
 pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
-pub use self::asked_endpoints::{AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked};
+pub use self::asked_endpoints::{
+    AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked, sends_unasked,
+};
 use self::asked_spans::asked_spans;
 pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;
@@ -129,6 +132,7 @@ pub use self::open_requests::{
     AskedEndpoint, FewerAsked, LoopRequests, fewer_asked, processes_of, takes_requests, waiting_requests,
 };
 pub use self::places::{function_at, function_key, is_from_program, wait_place};
+use self::program_path::program_path;
 pub use self::roles::is_first_of_process;
 pub use self::roots::RootCause;
 use self::roots::{in_order, root_causes, set_ran_mostly};
@@ -150,13 +154,12 @@ use self::waiters::Waiters;
 use self::waiting_connections::add_waiting_connections;
 pub use self::waiting_connections::{AcceptorState, Acceptors, WaitingConnections};
 use dwell_query::engine::fold::Fold;
-use dwell_query::question::windows::{Windows, elapsed_ns};
+use dwell_query::question::windows::Windows;
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
 
 use self::walk::KnownFacts;
 use self::walked_parts::{WalkedParts, usual_parts, walk_parts};
-use crate::study::critical_path::last_thread;
 
 /// Part of the elapsed time for which threads work for others from which on it is known what these wait for.
 const SERVED_SHARE: f64 = 0.3;
@@ -238,7 +241,7 @@ fn explain_in_parts<'f, 't>(
             || waiters.is_none() && !saturated.contains(&wait.thread) && classes.keeps_outside(wait.thread, wait.key);
         root_of(wait.class, || waiters.as_ref().is_none_or(is_theirs), is_for_outside).filter(|_| is_selected)
     };
-    let (asked, always_running) = asked_spans(fold, &classes, (&saturated, path(fold)), &role_of);
+    let (asked, always_running) = asked_spans(fold, &classes, (&saturated, program_path(fold)), &role_of);
     let known = KnownFacts::new(trace, &names, &keys, &classes, &cpus);
     let WalkedParts { chains, mut found, sums, mut demand_ns, path_ns, steps, is_cut } =
         walk_parts(&known, (windows, parts, most_steps), &asked, &root_of);
@@ -371,19 +374,6 @@ fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
     let mut selected = vec![false; fold.trace.events().off_cpu.end()];
     fold.for_each_counted(|row, _| selected[row] = true);
     Some(selected)
-}
-
-/// The last thread of the main process and its time, where the program ended by itself and all of its time is asked for.
-fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
-    let (trace, threads) = (fold.trace, &fold.trace.threads);
-    if trace.manifest.exit_status.is_none() || !fold.query.explains_all() {
-        return None;
-    }
-    let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);
-    let last = last_thread(trace, elapsed_ns(trace))?;
-    // Before a thread was, its creators led to it.
-    let began = (0..threads.tid.len()).filter(of_main).map(|thread| threads.start_ns[thread]).min()?;
-    Some((last, began, threads.end_ns[last].min(elapsed_ns(trace)))).filter(|(_, from, to)| from < to)
 }
 
 impl Explanation<'_, '_> {

@@ -108,6 +108,11 @@ impl Exchanges {
         self.answers += u64::from(answers);
     }
 
+    /// How many parts of answers came for each part of a request, on average.
+    pub fn answers_per_request(self) -> f64 {
+        self.answers as f64 / self.requests.max(1) as f64
+    }
+
     /// How many requests were answered, at most: either may come in several segments, and what nobody answers does not count.
     pub fn least(self) -> u64 {
         self.requests.min(self.answers)

@@ -18,6 +18,8 @@ use crate::study::intervals::union_ns;
 const MUCH_LONGER: u64 = 10;
 /// And so many times longer than others of the program did those outside.
 const LONGER_OUTSIDE: u64 = 3;
+/// Part of its time on the path for which others outside must have waited for what is for them: a server starts before they come.
+const MOSTLY_SERVED: f64 = 0.8;
 /// Part of the path from which a place where the program ran is most of what it did there.
 const MOSTLY: f64 = 0.5;
 /// The same of what is longer than anything else, …
@@ -125,7 +127,8 @@ impl RootCause {
     pub fn for_outside_ns(&self) -> u64 {
         let does =
             matches!(self.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Ran | CauseKind::AcceptQueue);
-        if does && self.is_of_the_end() && self.served_ns > self.path_ns { self.served_ns } else { 0 }
+        let mostly = self.served_ns as f64 >= MOSTLY_SERVED * self.path_ns as f64;
+        if does && self.is_of_the_end() && mostly { self.served_ns } else { 0 }
     }
 
     /// The waits of a chain that leads to it, without its own at the end: that is the cause.

@@ -20,7 +20,7 @@ pub const PROGRAMS: &[Program] = &[
         name: "condition_queue",
         planted: "",
         cause: None,
-        may_tell: &["that the program took"],
+        may_tell: &[" of the program's "],
         quick: false,
         record: queue,
     },
