@@ -61,8 +61,8 @@ pub fn advice(
     }
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
-        (CauseKind::Ran, Some(_)) if kind == Contention::Barrier && is_between_regions(fold, explanation, root) => {
-            say!(ADVICE_BETWEEN_REGIONS)
+        (CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
+            late_for_barrier(fold, explanation, root, label)
         }
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
@@ -117,6 +117,17 @@ pub fn advice(
         _ => by_kind(explanation, root),
     };
     sentence.into()
+}
+
+/// What to do about what a thread runs while others wait for it at a barrier. Who had no CPU comes late, whatever his share of the work.
+fn late_for_barrier(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, label: &str) -> Sentence {
+    if is_between_regions(fold, explanation, root) {
+        say!(ADVICE_BETWEEN_REGIONS)
+    } else if explanation.run_queue.others_ns >= root.wait_ns {
+        say!(ADVICE_LATE_FOR_BARRIER, label = label)
+    } else {
+        to_holder(root.cause.kind, Contention::Barrier, label)
+    }
 }
 
 /// What to do about a wait that nobody ended before its time-out.
@@ -400,11 +411,19 @@ fn of_others_work(
         return Some(say!(ADVICE_FULL, label = names.label(link.label)));
     }
     let lock = lock_on_the_way(names, root, chains);
-    let lock = lock.map(|link| (names.label(link.label), contention(names, root, link)));
-    match lock.filter(|(_, kind)| *kind != Contention::None) {
-        Some((label, Contention::Lock)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
-        Some((label, Contention::Connections)) => Some(say!(ADVICE_CONNECTIONS, label = label)),
-        Some((label, Contention::Turns)) => Some(say!(ADVICE_PERMITS, label = label, place = root.place())),
+    // Who has a permit waits for the cause himself.
+    let contention = |link: &Link| match names.contention(link.label, link.place) {
+        Contention::Turns => Contention::Turns,
+        _ => contention(names, root, link),
+    };
+    let lock = lock.map(|(link, within)| (names.label(link.label), contention(link), within));
+    match lock.filter(|(_, kind, _)| *kind != Contention::None) {
+        Some((label, Contention::Lock, _)) => Some(say!(ADVICE_WAITED_UNDER_LOCK, label = label)),
+        Some((label, Contention::Connections, _)) => Some(say!(ADVICE_CONNECTIONS, label = label)),
+        Some((label, Contention::Turns, within)) => {
+            let place = names.place(within.place).map_or("", |place| place.at.as_str());
+            Some(say!(ADVICE_PERMITS, label = label, place = place))
+        }
         None if lock_of_most(names, root, chains).is_none() => {
             pool(explanation, root, chains).or_else(|| few_at_a_time(explanation, root))
         }

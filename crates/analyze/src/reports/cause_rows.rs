@@ -186,6 +186,11 @@ impl QueueRow<'_> {
     fn is_own(&self) -> bool {
         self.cause.reason.is_of_program()
     }
+
+    /// How much it counts among others: what may be harmless by the waits that are because of it.
+    fn rank_ns(&self) -> u64 {
+        if self.cause.may_be_harmless { self.waits.iter().map(|root| root.wait_ns).sum() } else { self.ns }
+    }
 }
 
 impl CauseRow<'_> {
@@ -235,7 +240,7 @@ impl CauseRow<'_> {
                 let connects = queue.is_own() && is_connecting(&fold.sums.stacks, queue.cause.stack);
                 let at = queue.is_own().then(|| wait_place(fold.trace, &fold.sums.stacks, queue.cause.stack).at);
                 let queued_behind = at.map(|at| (at, fold.shown().cpu_ns()));
-                CauseWeight { ns: queue.ns, ran_at: None, connects, queued_behind }
+                CauseWeight { ns: queue.rank_ns(), ran_at: None, connects, queued_behind }
             }
         }
     }
@@ -335,7 +340,7 @@ fn sort(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, rows: &mut [CauseRow
     let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
     rows.sort_by_cached_key(|row| match row {
-        CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.ns))),
+        CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.rank_ns()))),
         CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {
             Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
         }

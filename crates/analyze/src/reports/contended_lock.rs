@@ -59,25 +59,22 @@ pub fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (
 }
 
 /// The lock or pool for which threads of a role wait before they wait for others, in most of the chains' time: a client's pool of connections,
-/// a lock around a call.
+/// a lock around a call; and the wait of the one that has it.
 pub fn lock_on_the_way<'c>(
     names: &Names<'_, '_>,
     root: &RootCause,
     chains: &[&'c (Vec<Link>, u64)],
-) -> Option<&'c Link> {
+) -> Option<(&'c Link, &'c Link)> {
     let way = |chain: &'c [Link]| {
         let mut pairs = root.askers(chain).windows(2);
         let lets_in = |pair: &&[Link]| pair[0].role == pair[1].role && names.is_lock(pair[0].label, pair[0].place);
-        pairs.rfind(lets_in).map(|pair| &pair[0])
+        pairs.rfind(lets_in).map(|pair| (&pair[0], &pair[1]))
     };
     found_in_most(chains, way)
 }
 
 /// What is found in the largest chain that has it, where chains that have it are half of the time or more.
-fn found_in_most<'c>(
-    chains: &[&'c (Vec<Link>, u64)],
-    find: impl Fn(&'c [Link]) -> Option<&'c Link>,
-) -> Option<&'c Link> {
+fn found_in_most<'c, T>(chains: &[&'c (Vec<Link>, u64)], find: impl Fn(&'c [Link]) -> Option<T>) -> Option<T> {
     let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, find(chain).map_or(0, |_| *ns));
     let (all, with_it) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     chains.iter().find_map(|(chain, _)| find(chain)).filter(|_| 2 * with_it >= all)

@@ -86,6 +86,8 @@ pub struct QueueCause {
     pub evidence: Prose,
     /// Where the program's threads ran most, if it is these.
     pub stack: StackId,
+    /// Whether the threads are hardly more than there are CPUs, or share these by the runtime's turns: where they compute, fewer take as long.
+    pub may_be_harmless: bool,
 }
 
 /// Part of the CPU time that the program ran or was denied from which that matters …
@@ -192,6 +194,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
         subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
         evidence: text.into(),
         stack: StackId::NONE,
+        may_be_harmless: false,
     })
 }
 
@@ -238,6 +241,7 @@ fn cpu_quota(fold: &Fold<'_>) -> Option<QueueCause> {
         subject: quota.group.clone(),
         evidence: Prose::from(text).and(needed(fold, quota)),
         stack: StackId::NONE,
+        may_be_harmless: false,
     })
 }
 
@@ -249,6 +253,7 @@ fn quota_by_period(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> 
         subject: String::new(),
         evidence: say!(CPU_QUOTA_BY_PERIOD, stopped = Word::Ns(quota_ns), period = Word::Ns(period_ns)).into(),
         stack: StackId::NONE,
+        may_be_harmless: false,
     })
 }
 
@@ -306,35 +311,51 @@ fn oversubscription(fold: &Fold<'_>, own_ns: u64, largest_role_ns: u64) -> Optio
     for (_, site, weights) in fold.selected() {
         *running.entry(site.key.stack).or_default() += weights.cpu_ns();
     }
-    let mut collectors = CollectorFunctions::default();
-    let collects = |(stack, _): &(&StackId, &u64)| collectors.are_at(&fold.sums.stacks, **stack);
-    let collected_ns: u64 = running.iter().filter(collects).map(|(_, ns)| *ns).sum();
-    if collected_ns as f64 >= COLLECTED_SHARE * cpu_ns as f64 {
-        let share = say!(COLLECTOR_SHARE, ran = Word::Ns(collected_ns), share = Word::part(collected_ns, cpu_ns));
-        return Some(QueueCause {
-            reason: QueueReason::Collector,
-            subject: String::new(),
-            evidence: share.into(),
-            stack: StackId::NONE,
-        });
+    if let Some(collector) = collector(fold, &running, cpu_ns) {
+        return Some(collector);
     }
+    let ready = average_while_any(&levels.histogram_concurrency);
     let text = say!(
         OVERSUBSCRIPTION,
         share = Word::part(too_many_ns, cpu_ns),
         cpus = kept_to.unwrap_or(cpus),
-        ready = Word::Real(average_while_any(&levels.histogram_concurrency), 1),
+        ready = Word::Real(ready, 1),
     );
+    let reason = match kept_to {
+        Some(_) => QueueReason::Affinity,
+        None if fold.trace.fiber_threads > 0 && !uses_all => QueueReason::OwnFibers,
+        None if requests_wait => QueueReason::OwnRequests,
+        None if are_processes(fold, cpus) => QueueReason::OwnProcesses,
+        None => QueueReason::OwnThreads,
+    };
+    let may_be_harmless = match reason {
+        QueueReason::OwnFibers => true,
+        QueueReason::OwnThreads | QueueReason::OwnProcesses => ready < ANY_ROLE_PER_CPU * f64::from(cpus),
+        _ => false,
+    };
     Some(QueueCause {
-        reason: match kept_to {
-            Some(_) => QueueReason::Affinity,
-            None if fold.trace.fiber_threads > 0 && !uses_all => QueueReason::OwnFibers,
-            None if requests_wait => QueueReason::OwnRequests,
-            None if are_processes(fold, cpus) => QueueReason::OwnProcesses,
-            None => QueueReason::OwnThreads,
-        },
+        reason,
         subject: kept_to.map_or_else(|| format!("{cpus} CPUs"), |kept_to| format!("{kept_to} of {cpus} CPUs")),
         evidence: text.into(),
         stack: busiest(fold, running),
+        may_be_harmless,
+    })
+}
+
+/// The garbage collector, where it is what the program's threads mostly ran, each stack for so many ns.
+fn collector(fold: &Fold<'_>, running: &BTreeMap<StackId, u64>, cpu_ns: u64) -> Option<QueueCause> {
+    let mut collectors = CollectorFunctions::default();
+    let collects = |(stack, _): &(&StackId, &u64)| collectors.are_at(&fold.sums.stacks, **stack);
+    let collected_ns: u64 = running.iter().filter(collects).map(|(_, ns)| *ns).sum();
+    (collected_ns as f64 >= COLLECTED_SHARE * cpu_ns as f64).then(|| {
+        let share = say!(COLLECTOR_SHARE, ran = Word::Ns(collected_ns), share = Word::part(collected_ns, cpu_ns));
+        QueueCause {
+            reason: QueueReason::Collector,
+            subject: String::new(),
+            evidence: share.into(),
+            stack: StackId::NONE,
+            may_be_harmless: false,
+        }
     })
 }
 

@@ -80,7 +80,8 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
     let is_compiled = || COMPILED_PYTHON.iter().any(|start| function_at(&root.at).starts_with(start));
     let language = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
-    let language = language.or_else(|| is_compiled().then_some("Python"));
+    let language =
+        language.or_else(|| is_compiled().then_some("Python")).or_else(|| language_of_file(fold, root.stack));
     match (language, inside) {
         (Some(_), _)
             if !is_compiled()
@@ -94,6 +95,18 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
         (None, _) => say!(ADVICE_RAN),
     }
+}
+
+/// The language of the innermost function that is in a file of one: a program may be a script whose name does not tell.
+fn language_of_file(fold: &Fold<'_>, stack: StackId) -> Option<&'static str> {
+    let stacks = &fold.sums.stacks;
+    let mut frames = stacks.whole_chain(stack).filter_map(|at| stacks.frame(at));
+    let of_frame = |frame: usize| {
+        let file = &fold.trace.frames.file[frame];
+        let is_of = |(ending, _): &&(&str, &str)| file.ends_with(ending.trim_end_matches(':'));
+        ONE_AT_A_TIME.iter().find(is_of).map(|(_, language)| *language)
+    };
+    frames.find_map(of_frame)
 }
 
 /// Whether a worker thread of Node runs it (src/node_worker.cc): a process may have many.

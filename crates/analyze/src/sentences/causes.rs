@@ -89,8 +89,8 @@ sentence_table! {
     CAUSE_QUOTA = "cause-quota", "The CPU quota[ of {group}] was used up: {wait} in run queues until the next period[, within {wall}].",
         "[{group} の ]CPU クォータを使い切りました。次の周期まで実行キューに {wait} ありました[。影響があったのは {wall} の間です]。";
     CAUSE_RAN_ALWAYS = "cause-ran-always",
-        "{who} ran {place} for {served} of {elapsed}: whatever needs it waits for that, though other CPUs may be idle.",
-        "{who} は {elapsed} のうち {served} の間、{place} を実行していました。他の CPU が空いていても、これを必要とする処理は待つことになります。";
+        "{who} ran {place} for {served} of {elapsed}: whatever needs it waits for that.",
+        "{who} は {elapsed} のうち {served} の間、{place} を実行していました。これを必要とする処理はその間待ちます。";
     CAUSE_PROCESSES_IN_TURN = "cause-processes-in-turn", "There are {count} such processes, one after another, each of which lives for {each} on average.",
         "このようなプロセスは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
     CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "There are {count} such threads, one after another, each of which lives for {each} on average.",
@@ -159,8 +159,8 @@ sentence_table! {
         "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or start no more threads than the quota has CPUs (GOMAXPROCS, -XX:ActiveProcessorCount, OMP_NUM_THREADS).",
         "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッドをクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。";
     ADVICE_OVERSUBSCRIPTION = "advice-oversubscription",
-        "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
-        "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
+        "If all of them compute, the CPUs are the limit: fewer take as long. Where they wait for one another (at barriers, for locks) or spin, start as many as there are CPUs, and let nested parallel regions and libraries share one pool (OMP_NUM_THREADS, a common TBB arena).",
+        "すべてが計算しているなら、CPU が限界で、スレッドを減らしても所要時間は変わりません。互いに待つ (バリア、ロック) かスピンする場合は、CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。";
     ADVICE_FEWER_ASKED = "advice-fewer-asked",
         "{asked} requests wait at once on average, but it asks {endpoint} for {asks} at a time only: they wait for their turns within the program. Let it ask for more at once (more workers or connections, a larger pool), or make these answers faster.",
         "平均 {asked} 個の要求が同時に待っていますが、{endpoint} に同時に問い合わせているのは {asks} 個だけで、残りはプログラムの中で順番を待っています。同時に問い合わせる数を増やす (ワーカー、接続、プール) か、その応答を速くしてください。";
@@ -239,6 +239,9 @@ sentence_table! {
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
         "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_LATE_FOR_BARRIER = "advice-late-for-barrier",
+        "Other programs kept threads from their CPUs, and all wait at {label} for the last one: measure again on a quiet machine. If it stays so, share the work more evenly: smaller pieces, dynamic scheduling, work stealing.",
+        "他のプログラムが CPU を使ったため遅れたスレッドを、全員が {label} で待ちました。静かなマシンで測り直してください。それでも変わらなければ、仕事をより均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
     ADVICE_BETWEEN_REGIONS = "advice-between-regions",
         "One thread does this alone, outside the parallel regions: do it in parallel, beside them, or do less of it.",
         "並列領域の外で、1 つのスレッドだけがこれを実行しています。並列に実行する、並列領域と同時に実行する、または処理を減らしてください。";

@@ -78,7 +78,7 @@ const AWAITS_RESULT: &[&str] = &[
     "com.google.common.util.concurrent.AbstractFuture.get", "io.netty.util.concurrent.DefaultPromise.await",
     "Future.result", 
     "ApplyResult.get", "ApplyResult.wait",
-    "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<",
+    "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<", "reqwest::blocking::wait::timeout",
 ];
 
 /// Whether a stack is one of a thread that waits for a result.
@@ -138,7 +138,12 @@ mod tests {
 
     #[test]
     fn futures_and_latches_are_waited_for() {
-        for function in ["std::future<int>::get()", "java.util.concurrent.FutureTask.get", "Future.result"] {
+        for function in [
+            "std::future<int>::get()",
+            "java.util.concurrent.FutureTask.get",
+            "Future.result",
+            "reqwest::blocking::wait::timeout",
+        ] {
             assert!(is_for_result(function), "{function}");
         }
         for function in ["java.util.concurrent.FutureTask.run", "Future.set_result", "std::promise<int>::set_value"] {

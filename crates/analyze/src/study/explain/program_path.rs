@@ -55,7 +55,8 @@ fn awaited_at_end(trace: &Trace, thread: usize) -> Option<(u64, usize)> {
         ObjectType::ThreadJoin => later.find(|other| threads.process[*other] == process),
         // A shell waits for the signal of its end.
         ObjectType::ChildProcess | ObjectType::Signal => {
-            let parent = |other: &usize| threads.process[*other].get().and_then(|row| processes.parent.get(row).copied());
+            let parent =
+                |other: &usize| threads.process[*other].get().and_then(|row| processes.parent.get(row).copied());
             later.filter(|other| threads.process[*other] != process && parent(other) == Some(process)).last()
         }
         _ => None,
