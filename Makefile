@@ -114,6 +114,7 @@ test:
 	$(MAKE) --no-print-directory lint unit web-test product ui-test
 	@echo 'make test: everything passed'
 
+# The kernels that guests boot; without them their cases are skipped.
 kernels:
 	scripts/fetch-kernels.sh $(KERNELS) $(USUAL_KERNELS) || echo 'without kernels the cases in guests are skipped'
 

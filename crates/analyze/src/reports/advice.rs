@@ -61,9 +61,7 @@ pub fn advice(
     }
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
-        (CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
-            late_for_barrier(fold, explanation, root, label)
-        }
+        (CauseKind::Ran, Some(label)) if kind == Contention::Barrier => before_barrier(fold, explanation, root, label),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
             MeanwhileKind::Polled(_) => pace_words::polled(explanation, root),
@@ -120,7 +118,7 @@ pub fn advice(
 }
 
 /// What to do about what a thread runs while others wait for it at a barrier. Who had no CPU comes late, whatever his share of the work.
-fn late_for_barrier(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, label: &str) -> Sentence {
+fn before_barrier(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, label: &str) -> Sentence {
     if is_between_regions(fold, explanation, root) {
         say!(ADVICE_BETWEEN_REGIONS)
     } else if explanation.run_queue.others_ns >= root.wait_ns {

@@ -1,6 +1,6 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use dwell_model::ObjectId;
 use dwell_query::engine::fold::Fold;
@@ -106,7 +106,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     view.rows = told.iter().take(limit).map(|told| row_of(fold, &explanation, told, None)).collect();
     view.notes = notes_of_explanation(fold);
     view.notes.extend(accounts(fold, &explanation, &[]));
-    view.notes.extend(busiest_servers(fold, &explanation, false).into_iter().map(Prose::from));
+    view.notes.extend(busiest_servers(fold, &explanation, &BTreeSet::new()).into_iter().map(Prose::from));
     view.notes.extend(estimated(&explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     Ok(view)
@@ -223,7 +223,8 @@ pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let not_held_up = says_nothing.then(|| not_held_up(fold, &mut explanation, least));
     // What took most of the time comes before causes of little.
     let slept = (!says_nothing && !has_much).then(|| where_threads_sleep(fold, &mut explanation)).flatten();
-    let servers = busiest_servers(fold, &explanation, slept.is_some());
+    let (slept, asleep) = slept.unzip();
+    let servers = busiest_servers(fold, &explanation, &asleep.unwrap_or_default());
     if !says_nothing
         && !has_much
         && let Some(account) = view.notes.first_mut()
@@ -243,6 +244,7 @@ fn estimated(explanation: &Explanation<'_, '_>) -> Option<Prose> {
 /// What to say where there is no cause: where threads mostly slept, or wait of a program that hardly ran, else that no wait is long.
 fn not_held_up(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>, least_ns: u64) -> Sentence {
     let sentence = where_threads_sleep(fold, explanation)
+        .map(|(sentence, _)| sentence)
         .or_else(|| where_threads_hear(fold, explanation))
         .or_else(|| where_threads_wait(fold, explanation));
     sentence.unwrap_or_else(|| {

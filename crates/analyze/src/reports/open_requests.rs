@@ -135,8 +135,12 @@ impl Server<'_> {
     }
 }
 
-/// What the summary says of the servers in which most requests wait, and whether it may be for sleeps of their threads, which it tells.
-pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, tells_sleeps: bool) -> Vec<Sentence> {
+/// What the summary says of the servers in which most requests wait; of those whose threads it tells to sleep, that it may be for that.
+pub fn busiest_servers(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    asleep: &BTreeSet<ProcessId>,
+) -> Vec<Sentence> {
     let seconds = fold.sums.windows.length_ns() as f64 / 1e9;
     let servers = servers(fold).into_iter().filter(|it| it.requests >= ENOUGH_REQUESTS);
     let servers = servers.filter_map(|it| Some((it.each_ns.filter(|ns| (LONG_NS..=LONG_POLL_NS).contains(ns))?, it)));
@@ -147,7 +151,8 @@ pub fn busiest_servers(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, tells
     let sentence = move |(each_ns, it): (u64, Server<'_>)| {
         let processes = if it.processes > 1 { it.processes } else { 0 };
         if !explanation.keeps_requests() && each_ns > MOST_NS && is_unexplained {
-            let def = if tells_sleeps { &def::REQUESTS_BEHIND_SLEEPS } else { &def::REQUESTS_OPEN };
+            let sleeps = asleep.iter().any(|process| process_name(fold, *process) == it.name);
+            let def = if sleeps { &def::REQUESTS_BEHIND_SLEEPS } else { &def::REQUESTS_OPEN };
             let values = vec![
                 ("processes", processes.into()),
                 ("process", it.name.into()),

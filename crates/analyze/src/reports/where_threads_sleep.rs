@@ -2,9 +2,9 @@
 //! whether that is its pace.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dwell_model::{ObjectType, Outcome, WakerKind};
+use dwell_model::{ObjectType, Outcome, ProcessId, WakerKind};
 use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::idle::IdleWaits;
 use dwell_query::stacks::object::object_type;
@@ -39,16 +39,19 @@ struct Sleeps {
     of_main: bool,
 }
 
-/// The sentence that says it; none where no thread slept for so long, where the first thread waits for something else, or a part of the recording
+/// The sentence that says it, and of which processes the threads are; none where no thread slept for so long, where the first thread waits for something else, or a part of the recording
 /// is asked for.
-pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_>) -> Option<Sentence> {
+pub fn where_threads_sleep(
+    fold: &Fold<'_>,
+    explanation: &mut Explanation<'_, '_>,
+) -> Option<(Sentence, BTreeSet<ProcessId>)> {
     let trace = fold.trace;
     if !fold.query.explains_all() {
         return None;
     }
     let least_ns = MOSTLY * explanation.elapsed_ns as f64;
     let keeps_requests = wait_unexplained(fold, explanation);
-    let mut of_place: BTreeMap<(RoleId, SleepsIn), Sleeps> = BTreeMap::new();
+    let (mut of_place, mut processes) = (BTreeMap::<(RoleId, SleepsIn), Sleeps>::new(), BTreeSet::new());
     for thread in 0..trace.threads.tid.len() {
         let waits = waits_of(fold, explanation, thread);
         let is_main = is_first_of_process(trace, thread);
@@ -63,13 +66,14 @@ pub fn where_threads_sleep(fold: &Fold<'_>, explanation: &mut Explanation<'_, '_
             all.count += count;
             all.ns = all.ns.saturating_add(ns);
             all.of_main |= is_main;
+            processes.insert(trace.threads.process[thread]);
         }
     }
     let mut told: Vec<_> = of_place.into_iter().collect();
     told.sort_by_key(|(_, sleeps)| (!sleeps.of_main, Reverse(sleeps.ns)));
     let told: Vec<String> =
         told.iter().take(TOLD).map(|((role, place), sleeps)| text(fold, explanation, *role, *place, sleeps)).collect();
-    (!told.is_empty()).then(|| say!(MOSTLY_SLEPT, sleeps = told.join("; ")))
+    (!told.is_empty()).then(|| (say!(MOSTLY_SLEPT, sleeps = told.join("; ")), processes))
 }
 
 fn text(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, role: RoleId, place: SleepsIn, sleeps: &Sleeps) -> String {

@@ -25,8 +25,8 @@ const HARDLY_TWO: f64 = 1.2;
 const BY_TURNS: u32 = 2;
 /// Part of the time in which requests of others may wait for a process that is taken for a client.
 const HARDLY_ASKED: f64 = 0.1;
-/// Parts of answers for each request from which on they are a stream.
-const UNASKED: f64 = 8.0;
+/// Parts that come for each part of a request, on average, from which on they are a stream.
+const PARTS_OF_STREAM: f64 = 8.0;
 /// Answers that a client waits for at least, and how long for each at most, ns: who waits for longer may wait for what is still to happen,
 /// as the consumer of a queue does.
 const ANSWERS: u64 = 20;
@@ -164,13 +164,13 @@ pub fn asked_at_once(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: 
     of_all.map(|open| open.mean(&open.spans(trace.elapsed_ns()))).sum()
 }
 
-/// Whether much more came from the address that has a label than processes of a role asked for there: a stream, or answers in parts.
+/// Whether the address of a label sends the processes of a role far more than they ask it for: a stream, or answers in parts.
 pub fn sends_unasked(trace: &Trace, names: &Names<'_, '_>, role: RoleId, label: &str) -> bool {
     let processes = processes_of(trace, names, role);
     let of_address = asked_endpoints(trace, |process| processes.contains(&process)).into_iter();
     let exchanges: Vec<Exchanges> =
         of_address.filter(|((_, endpoint), _)| is_asked_in(endpoint, label)).map(|(_, it)| it.exchanges).collect();
-    !exchanges.is_empty() && exchanges.iter().all(|exchanges| exchanges.answers_per_request() >= UNASKED)
+    !exchanges.is_empty() && exchanges.iter().all(|exchanges| exchanges.answers_per_request() >= PARTS_OF_STREAM)
 }
 
 /// The answers that came to processes of a role from the address that has a label, where each of them has one connection to it, and how long each of
