@@ -195,7 +195,7 @@ notices! {
         "Recording ended when the program asked for it; the program ran on.",
         "プログラムの要求で記録を終了しました。プログラムは実行を続けました。";
     COLLECTOR_LATE = "collector-late",
-        "Dwell's own thread waited {count} times for a CPU, up to {seconds} s, as it does behind real-time threads: stacks through code that was mapped meanwhile may be cut, and the losses name what found no room.",
+        "Dwell's own thread got no CPU for up to {seconds} s ({count}×), as behind real-time threads. Stacks through code that was mapped meanwhile may be cut short; what found no room is counted among the losses.",
         "Dwell 自身のスレッドはリアルタイム・スレッドなどのために {count} 回、最長 {seconds} 秒 CPU を待ちました。その間にマップされたコードを通るスタックは切れていることがあり、空きがなかったものは損失に示されます。";
     COLLECTOR_AHEAD = "collector-ahead",
         "Dwell's own thread had real-time priority {own} while it recorded, since threads of the program have up to {theirs}.",

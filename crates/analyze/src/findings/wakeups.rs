@@ -1,6 +1,6 @@
 //! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_query::measure::utilization::total;
@@ -15,8 +15,8 @@ use crate::sentences::say;
 pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
     id: "fine-grained-waits",
     title: "Too fine-grained waits",
-    help: "Threads wait on the object very often and very briefly: less than 1 ms per wait (Wait Rate), and run for less than 70 us \
-           for each, so that a large part of the time goes into blocking and waking.",
+    help: "Threads wait on the object very often and very briefly: less than 0.3 ms per wait (Wait Rate), and they and those \
+           who wake them run for less than 70 us for each, so that a large part of the time goes into blocking and waking.",
     advice: "Exchange more per hand-over: batches instead of items, larger pieces of work; or spin briefly before \
              blocking.",
     japanese_title: "細かすぎる待機",
@@ -24,8 +24,9 @@ pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
                       または短いスピンの後にブロックする。",
 };
 
-/// Average wait below which it is too fine-grained: VTune's limit of the Wait Rate.
-const FINE_NS: u64 = 1_000_000;
+/// Average wait below which it is too fine-grained. VTune's limit of the Wait Rate is 1 ms; but whoever waits for so long waits for what is done
+/// meanwhile, such as a write to a disk, not for being woken.
+const FINE_NS: u64 = 300_000;
 /// Waits from which a habit is one.
 const FINE_COUNT: u64 = 500;
 /// Waits per second of elapsed time.
@@ -33,7 +34,7 @@ const FINE_PER_SECOND: f64 = 500.0;
 /// Part of the elapsed time spent in them and in the run queue behind them.
 const FINE_SHARE: f64 = 0.1;
 
-/// What a thread does from one of them to the next takes less than this, ns: blocking and waking cost 5 to 20 us of CPU time, and what is
+/// What the threads that wait, and those who wake them, run from one of them to the next takes less than this, ns: blocking and waking cost 5 to 20 us of CPU time, and what is
 /// much longer is no longer worth a batch.
 const FINE_WORK_NS: u64 = 70_000;
 
@@ -55,24 +56,28 @@ const HAND_OVER: &[ObjectType] = &[
 pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let cost = |waits: &Waits| waits.weights.wait_ns().saturating_add(total(&waits.weights.runnable));
     let mut cpu_ns: BTreeMap<usize, u64> = BTreeMap::new();
-    // How many waits threads that were recorded ended.
+    // How many waits threads that were recorded ended, and these threads.
     let mut by_threads: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    let mut wakers: BTreeMap<ObjectId, BTreeSet<usize>> = BTreeMap::new();
     for (_, site, weights) in evidence.fold.selected() {
         if let Some(thread) = site.key.thread.get() {
             *cpu_ns.entry(thread).or_default() += weights.cpu_ns();
         }
-        if site.is_wait() && site.key.waker.is_some() {
+        if site.is_wait()
+            && let Some(waker) = site.key.waker.get()
+        {
             *by_threads.entry(site.key.object).or_default() += weights.wait_count;
+            wakers.entry(site.key.object).or_default().insert(waker);
         }
     }
-    // An event loop that is quickly asked again by others has work.
-    let is_handed_over = |object: ObjectId, waits: &Waits| {
-        let count = by_threads.get(&object).copied().unwrap_or(0);
-        evidence.fold.object_type(object) != ObjectType::Event || 2 * count >= waits.weights.wait_count
-    };
-    let is_fine = |waits: &Waits| {
+    // An event loop that is quickly asked again by others has work, and whoever waits until times of its own is given nothing.
+    let is_handed_over =
+        |object: ObjectId, waits: &Waits| 2 * by_threads.get(&object).copied().unwrap_or(0) >= waits.weights.wait_count;
+    let is_fine = |object: ObjectId, waits: &Waits| {
         let count = waits.weights.wait_count;
-        let worked_ns: u64 = waits.by_thread.keys().filter_map(|thread| cpu_ns.get(thread)).sum();
+        let mut threads: BTreeSet<usize> = waits.by_thread.keys().copied().collect();
+        threads.extend(wakers.get(&object).into_iter().flatten());
+        let worked_ns: u64 = threads.iter().filter_map(|thread| cpu_ns.get(thread)).sum();
         count >= FINE_COUNT
             && worked_ns / count < FINE_WORK_NS
             && waits.weights.wait_ns() / count < FINE_NS
@@ -81,7 +86,9 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     };
     // Objects of one type that are waited on at one place are one thing to a reader: those of eight processes, or of many queues.
     let mut places: BTreeMap<(ObjectType, FunctionId), Vec<(ObjectId, &Waits)>> = BTreeMap::new();
-    let fine = evidence.of_types(HAND_OVER).filter(|(object, waits)| is_fine(waits) && is_handed_over(*object, waits));
+    let fine = evidence
+        .of_types(HAND_OVER)
+        .filter(|(object, waits)| is_fine(*object, waits) && is_handed_over(*object, waits));
     for (object, waits) in fine {
         let stacks = &evidence.fold.sums.stacks;
         let place = (evidence.fold.object_type(object), stacks.function(stacks.own(waits.top_stack())));

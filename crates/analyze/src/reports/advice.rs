@@ -1,7 +1,10 @@
 //! What to do about a root cause: one sentence that fits its kind, and how those who waited contend.
 
+use std::iter;
+
 use dwell_model::{MMAP_LOCK, ObjectType};
 use dwell_query::engine::fold::Fold;
+use dwell_query::stacks::collectors::{ANY_SETTINGS, GO_SETTINGS, heap_settings};
 use dwell_query::stacks::frames::frame_rows;
 use dwell_view::{Prose, Sentence, Word};
 
@@ -74,8 +77,7 @@ pub fn advice(
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
             .unwrap_or_else(|| ran_words::advice(fold, explanation, root)),
-        (CauseKind::Collected, _) => asked_collections(fold, root)
-            .map_or_else(|| say!(ADVICE_COLLECTED), |place| say!(ADVICE_COLLECTION_ASKED, place = place)),
+        (CauseKind::Collected, _) => collected(fold, explanation, root),
         (CauseKind::Stopped, _) => say!(ADVICE_STOPPED),
         (CauseKind::RunQueue, _) => queued(fold, explanation, root, lock.filter(|_| kind == Contention::Lock)),
         (CauseKind::TimedOut, _) if names.contention(root.cause.label, root.cause.place) == Contention::Lock => {
@@ -115,6 +117,17 @@ pub fn advice(
         _ => by_kind(explanation, root),
     };
     sentence.into()
+}
+
+/// What to do about garbage that is collected: with the settings of whose collector it is.
+fn collected(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    if let Some(place) = asked_collections(fold, root) {
+        return say!(ADVICE_COLLECTION_ASKED, place = place);
+    }
+    let stacks = iter::once(root.stack).chain(root.stacks.iter().map(|(stack, _)| *stack));
+    let mut settings = stacks.filter_map(|stack| heap_settings(fold.sums.stacks.whole_names(stack)));
+    let of_fiber = || explanation.names.is_fiber(root.cause.role).then_some(GO_SETTINGS);
+    say!(ADVICE_COLLECTED, settings = settings.next().or_else(of_fiber).unwrap_or(ANY_SETTINGS))
 }
 
 /// What to do about what a thread runs while others wait for it at a barrier. Who had no CPU comes late, whatever his share of the work.
@@ -225,6 +238,7 @@ fn by_kind(explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
         CauseKind::Outside => say!(ADVICE_OUTSIDE),
         CauseKind::Kernel => say!(ADVICE_KERNEL),
         CauseKind::Interrupt => say!(ADVICE_INTERRUPT),
+        CauseKind::Circle => say!(ADVICE_CIRCLE),
         CauseKind::Unfinished if others_waited(root) => say!(ADVICE_MEANWHILE_WAITED),
         CauseKind::Unfinished if reads_file(names, root.cause.label) => say!(ADVICE_DEVICE),
         CauseKind::Unfinished if explanation.stands_still(root) && is_lock => {
@@ -306,7 +320,7 @@ fn may_be_held_back(names: &Names<'_, '_>, root: &RootCause) -> bool {
 /// What to do about threads that have no CPU, and hold nothing.
 fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, lock: Option<&str>) -> Sentence {
     let (queue, names) = (&explanation.run_queue, &explanation.names);
-    if names.is_fiber(root.cause.role) {
+    if names.is_fiber(root.cause.role) && queue.others_ns <= queue.own_ns {
         return say!(ADVICE_QUEUED_FIBERS);
     }
     if let Some(lock) = lock {

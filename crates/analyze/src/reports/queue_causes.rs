@@ -7,7 +7,7 @@ use dwell_query::engine::fold::Fold;
 use dwell_query::engine::sweep::ConcurrencyStats;
 use dwell_query::measure::site::Site;
 use dwell_query::measure::utilization::total;
-use dwell_query::stacks::collectors::CollectorFunctions;
+use dwell_query::stacks::collectors::{ANY_SETTINGS, CollectorFunctions};
 use dwell_query::stacks::go_runtime::is_of_go_runtime;
 use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Table as _, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
@@ -70,7 +70,7 @@ impl QueueReason {
             Self::OwnProcesses => say!(ADVICE_TOO_MANY_PROCESSES),
             Self::OwnFibers => say!(ADVICE_QUEUED_FIBERS),
             Self::Affinity => say!(ADVICE_AFFINITY),
-            Self::Collector => say!(ADVICE_COLLECTED),
+            Self::Collector => say!(ADVICE_COLLECTED, settings = ANY_SETTINGS),
         }
     }
 }

@@ -55,9 +55,10 @@ fn is_of_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
     path_ns as f64 >= END_SHARE * explanation.path_ns as f64 && path_ns >= least.max(1) && !is_of_runtime
 }
 
-/// Whether a wait that goes on where the recording ended says nothing: it usually ends, or it is a part of a deadlock that is told.
+/// Whether a wait that goes on where the recording ended, or whose chain leads back to it, says nothing: it usually ends, or it is a part of a
+/// deadlock that is told.
 fn ends_elsewhere(explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
-    let is_usual = root.cause.kind == CauseKind::Unfinished
+    let is_usual = matches!(root.cause.kind, CauseKind::Unfinished | CauseKind::Circle)
         && explanation.ends_elsewhere(root)
         && explanation.deadlock(root).is_none()
         && !explanation.stands_still(root);

@@ -298,8 +298,8 @@ sentence_table! {
     ADVICE_LOCK_UNFINISHED = "advice-lock-unfinished", "Whoever has {label} did not give it back: look for a thread that waits itself while it has it (a deadlock), that ended or returned without releasing it, or that works for so long.",
         "{label} を持つスレッドが解放していません。保持したまま自身も待機している (デッドロック)、解放せずに終了または戻った、あるいは長く処理しているスレッドを探してください。";
     ADVICE_COLLECTED = "advice-collected",
-        "Allocate less, keep less alive, or give the heap more room (GOGC and GOMEMLIMIT of Go, -Xmx of a JVM, --max-semi-space-size of Node); a collector that works beside the program stops it for less.",
-        "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
+        "Allocate less, keep less alive, or give the heap more room ({settings}); a collector that works beside the program stops it for less.",
+        "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください ({settings})。プログラムと並行して動作するコレクターは停止時間が短くなります。";
     ADVICE_LIBUV_POOL = "advice-libuv-pool",
         "A thread of libuv's pool does this, which is for all files, names, compression and cryptography: make the pool larger (UV_THREADPOOL_SIZE, 4 unless it is set), or give this a worker of its own (worker_threads).",
         "これは、ファイル、名前解決、圧縮、暗号のすべてに使われる共用のプールのスレッドが行っています。プールを大きくするか (UV_THREADPOOL_SIZE、既定は 4)、専用のワーカーに移してください。";
@@ -456,6 +456,9 @@ sentence_table! {
         "この待機が始まってすぐに記録が終わりました。どう終わるかを見るには、より長く記録してください。";
     ADVICE_TOOLS = "advice-tools", "The program does not hold that: the kernel does for work of its own, or a tool that looks at the program, Dwell too (a profiler's probes, a reader of /proc/PID/maps). Without such a tool the wait is gone, most likely.",
         "プログラム自身が保持しているものではありません。カーネルの内部処理か、プログラムを調べるツール (Dwell を含むプロファイラーのプローブ、/proc の読み取り) が保持しています。そのようなツールがなければ、おそらくこの待機はなくなります。";
+    ADVICE_CIRCLE = "advice-circle",
+        "Each of them waits for another one of them, and what began it was not seen: look at what each does in its turn (`dwell report critical-path`).",
+        "互いに待ち合っており、最初の原因は記録されていません。それぞれが自分の番に何をしているかを見てください (`dwell report critical-path`)。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
     ADVICE_INTERRUPT = "advice-interrupt", "An interrupt of a device or a timer ended it, and no thread: make the call that waits for that less often.",

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use dwell_model::{ObjectType, StackId};
+use dwell_model::{ObjectType, Outcome, StackId};
 use dwell_query::question::windows::elapsed_ns;
 use dwell_query::stacks::frames::frame_rows;
 use dwell_query::stacks::object::object_type;
@@ -259,24 +259,33 @@ fn rows_within(trace: &Trace, thread: usize, (from, to): (u64, u64)) -> Option<R
     (is_there && behind.saturating_sub(first) <= MOST_WAITS).then_some(first..behind)
 }
 
-/// How long a thread waited within a span for what others ended, ns.
+/// How long a thread waited within a span for what others ended, ns, or for others until a time of its own, as a clock does.
 fn given_ns(trace: &Trace, thread: usize, (from, to): (u64, u64)) -> Option<u64> {
     let (events, rows) = (trace.events(), &trace.events().off_cpu);
-    let is_given = |row: &usize| events.off_cpu_key(*row).waker().is_some();
+    let is_given = |row: &usize| {
+        let key = events.off_cpu_key(*row);
+        let is_in_vain = Outcome::from_code(key.outcome()) == Outcome::TimedOut;
+        let parks = matches!(object_type(trace, key.object()), ObjectType::ConditionVariable | ObjectType::Futex);
+        key.waker().is_some() || (is_in_vain && parks)
+    };
     let within = |row: usize| rows.woken_ns(row).min(to).saturating_sub(rows.start_ns(row).max(from));
     Some(rows_within(trace, thread, (from, to))?.filter(is_given).map(within).fold(0, u64::saturating_add))
 }
 
 #[cfg(test)]
 mod tests {
+    use dwell_model::ThreadId;
     use dwell_trace_dsl::trace;
 
     use super::*;
 
     /// The name of the thread that ends the first sleep of `a`.
     fn ender_of(picture: &str) -> Option<String> {
-        let trace = trace(picture);
-        let loops = PollLoops::new(&trace);
+        ender_in(&trace(picture))
+    }
+
+    fn ender_in(trace: &Trace) -> Option<String> {
+        let loops = PollLoops::new(trace);
         let a = trace.threads.name.iter().position(|name| name == "a").unwrap();
         let row = trace.events().off_cpu.of(a).next().unwrap();
         loops.ender(row).map(|thread| trace.threads.name[thread].clone())
@@ -303,5 +312,18 @@ mod tests {
         let served = |wait: &str| format!("{stops}c: {wait}#{}", format!("{}#", &wait[1..]).repeat(5));
         assert_eq!(ender_of(&served("nnnnn")), None, "it reads what others wait to send");
         assert_eq!(ender_of(&served("ccccc")).as_deref(), Some("b"), "it wakes somebody");
+    }
+
+    /// HotSpot's periodic thread waits until times of its own.
+    #[test]
+    fn a_clock_ends_no_loop() {
+        let clock = "cccc#".repeat(5) + &"c".repeat(13);
+        let mut trace = trace(&format!("a: ssss#ssss#ssss#ssss#ssss#ssss#########\nb: {clock}"));
+        trace.off_cpu.waker.iter_mut().for_each(|waker| *waker = ThreadId::NONE);
+        trace.tables_changed();
+        assert_eq!(ender_in(&trace).as_deref(), Some("b"), "nobody is known to have ended these waits");
+        trace.off_cpu.outcome.iter_mut().for_each(|outcome| *outcome = Outcome::TimedOut.code());
+        trace.tables_changed();
+        assert_eq!(ender_in(&trace), None);
     }
 }

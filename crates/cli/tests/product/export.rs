@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::golang::needs_go;
 use crate::harness::{Case, Skip};
 use crate::recording::{Recording, Running, needs_program, number, run_dwell, sample, text};
 
@@ -195,11 +196,8 @@ fn speedscope_adds_up() -> Result<()> {
 
 /// What Go's pprof prints of a profile.
 fn go_pprof(file: &Path, arguments: &[&str]) -> Result<String> {
-    const USUAL_PLACE: &str = "/usr/local/go/bin/go";
-    let usual = || Path::new(USUAL_PLACE).is_file().then(|| USUAL_PLACE.to_owned());
-    let go = needs_program("go").or_else(|missing| usual().ok_or(missing))?;
     // It would look for the program's own symbols otherwise, and write to the home of whoever runs the tests.
-    let mut command = Command::new(go);
+    let mut command = Command::new(needs_go()?);
     command.args(["tool", "pprof", "-symbolize=none"]).args(arguments).arg(file);
     let output = Running::start(command.env("GOTOOLCHAIN", "local"))?.finish()?;
     ensure!(output.status.success(), "go tool pprof {}: {}", arguments.join(" "), output.stderr);

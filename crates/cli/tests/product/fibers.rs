@@ -10,10 +10,9 @@ use tempfile::TempDir;
 
 use crate::first_causes::expect_first;
 use crate::first_causes_of_loops::slow_server;
+use crate::golang::build_go;
 use crate::harness::Case;
-use crate::recording::{
-    Output, Recording, Running, collect, needs_program, needs_recording, number, run_dwell, text, wait_for,
-};
+use crate::recording::{Output, Recording, Running, collect, needs_recording, number, run_dwell, text, wait_for};
 
 /// Who waits for the lock, and for the clerk.
 const LOCK: &str = "main.ledger";
@@ -40,19 +39,8 @@ fn build(folder: &Path, flags: &[&str]) -> Result<PathBuf> {
 }
 
 fn build_source(folder: &Path, flags: &[&str], text: &str) -> Result<PathBuf> {
-    const USUAL_PLACE: &str = "/usr/local/go/bin/go";
     needs_recording()?;
-    let usual = || Path::new(USUAL_PLACE).is_file().then(|| USUAL_PLACE.to_owned());
-    let go = needs_program("go").or_else(|missing| usual().ok_or(missing))?;
-    let (source, program) = (folder.join("ledger.go"), folder.join("ledger"));
-    std::fs::write(&source, text)?;
-    let mut build = Command::new(go);
-    build.arg("build").args(flags).arg("-o").args([&program, &source]);
-    // All Go programs of the tests share one build of Go's library.
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
-    build.env("GOCACHE", cache).env("GOTOOLCHAIN", "local").env("GO111MODULE", "off");
-    ensure!(build.status()?.success(), "it does not compile");
-    Ok(program)
+    build_go(folder, "ledger", text, flags)
 }
 
 fn record(flags: &[&str]) -> Result<Recording> {

@@ -46,6 +46,7 @@ mod fleet_versions;
 mod flight;
 mod foreign_files;
 mod gdb;
+mod golang;
 mod guest;
 mod handles;
 mod harmless;

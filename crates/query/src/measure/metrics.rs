@@ -122,8 +122,8 @@ metrics! {
         |w| Value::Count(w.wait_count);
     "wait_rate_ns", "Wait Rate", NsPerCount, false, Higher, Switches,
         "Average length of a wait.",
-        "Wait Time / Wait Count. Below 1 ms the waits are too fine-grained.",
-        "待機レート", "待機時間 / 待機カウント。1 ms 未満の待機は細かすぎます。",
+        "Wait Time / Wait Count. Waits below 0.3 ms may be too fine-grained.",
+        "待機レート", "待機時間 / 待機カウント。0.3 ms 未満の待機は細かすぎる可能性があります。",
         |w| total(&w.wait).checked_div(w.wait_count).map_or(Value::None, Value::Ns);
     "wait_poor_ns", "Wait Time with poor CPU Utilization", Ns, true, Lower, Switches,
         "Wait time while few threads ran.",

@@ -33,6 +33,8 @@ enum StackPlace {
     JavaLibrary,
     /// Anywhere: a thread that does nothing else.
     Anywhere,
+    /// All functions but the system's: a thread that a library has for itself.
+    Whole,
 }
 
 /// How many functions above the waiting call are near: a loop and a lambda or wrapper in it.
@@ -188,6 +190,8 @@ const PATTERNS: &[Pattern] = &[
     },
     // multiprocessing's: the thread that sends what is put into a queue.
     Pattern { types: &[T::ConditionVariable], place: StackPlace::Near, functions: &["Condition.wait < Queue._feed"] },
+    // The first thread of a manager's server, which others end.
+    Pattern { types: &[], place: StackPlace::Anywhere, functions: &["Event.wait < Server.serve_forever"] },
     // oneTBB: workers without work leave their arena and sleep.
     Pattern {
         types: POOL,
@@ -240,6 +244,12 @@ const PATTERNS: &[Pattern] = &[
             "runtime.epollwait",
             "*runtime/*syscall.EpollWait",
         ],
+    },
+    // Boehm's collector: its threads that mark, which have no names where the library is stripped.
+    Pattern {
+        types: &[T::ConditionVariable],
+        place: StackPlace::Whole,
+        functions: &["GC_mark_thread*", "GC_help_marker*", "GC_wait_marker*", "[libgc.so*]*"],
     },
     // Erlang: a scheduler without a process to run, and the threads that poll or handle signals.
     Pattern {
@@ -394,14 +404,17 @@ fn is_idle_at(places: &[(&FunctionMatches, bool)], object: T, caller_is: impl Fn
         StackPlace::Caller => call..places.len().min(call + 1),
         StackPlace::Near => 0..places.len().min(call + NEAR),
         StackPlace::JavaLibrary => 0..java,
-        StackPlace::Anywhere => 0..places.len(),
+        StackPlace::Anywhere | StackPlace::Whole => 0..places.len(),
     };
+    let own = || places.iter().filter(|(_, is_system)| !is_system);
+    let is_all = |number: usize| own().all(|(function, _)| function.patterns.iter().any(|(of, _)| *of == number));
     let holds = |at: usize, (number, caller): (usize, Option<&str>)| {
         let pattern = &PATTERNS[number];
         let is_of_type = pattern.types.is_empty() || pattern.types.contains(&object);
         let range = range(pattern.place);
         is_of_type
             && range.contains(&at)
+            && (pattern.place != StackPlace::Whole || is_all(number))
             && caller.is_none_or(|caller| range.contains(&(at + 1)) && caller_is(at, caller))
     };
     let is_at = |(at, (function, _)): (usize, &(&FunctionMatches, bool))| {
@@ -439,5 +452,13 @@ mod tests {
         assert!(!is_idle(&far, T::ConditionVariable) && is_idle(&far[1..], T::ConditionVariable));
         let loop_in_call = [("poll", true), ("g_main_context_iterate", false), ("g_dbus_call_sync", false)];
         assert!(is_idle(&loop_in_call[..2], T::Event) && !is_idle(&loop_in_call, T::Event));
+    }
+
+    #[test]
+    fn a_library_that_has_a_thread_for_itself_is_all_that_it_runs() {
+        let stripped = [("pthread_cond_wait", true), ("[libgc.so.1.5.1]func@0xf920", false), ("start_thread", true)];
+        assert!(is_idle(&stripped, T::ConditionVariable));
+        let of_program = [&stripped[..2], &[("main", false)]].concat();
+        assert!(!is_idle(&of_program, T::ConditionVariable), "it waits for the markers");
     }
 }

@@ -24,6 +24,8 @@ pub const UNKNOWN: u32 = u32::MAX;
 
 /// What memory without a file is called.
 const ANONYMOUS: &str = "[anon]";
+/// Memory that runtimes map twice, to write code into one and to run it from the other: Erlang's (asmjit's VirtMem), .NET's.
+const MAPPED_TWICE: &[&str] = &["/memfd:vmem", "/memfd:doublemapper"];
 const PAGE: u64 = 4096;
 /// More program headers than any real file has.
 const MOST_SEGMENTS: usize = 1024;
@@ -144,10 +146,10 @@ impl Modules {
     pub fn of_mapping(&mut self, map: &MapHeader, path: &[u8]) -> u32 {
         let build_id = map.build_id.get(..map.build_id_bytes as usize).unwrap_or_default();
         let path = String::from_utf8_lossy(path);
-        if path.is_empty() || path.starts_with("//anon") {
+        let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
+        if path.is_empty() || path.starts_with("//anon") || MAPPED_TWICE.contains(&path) {
             return self.intern(ANONYMOUS, &[], String::new());
         }
-        let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
         let identity = module_identity(build_id, map.device, map.inode).filter(|_| is_file(path));
         self.intern(path, build_id, identity.unwrap_or_default())
     }
@@ -334,6 +336,17 @@ mod tests {
 
     fn places(search_dirs: &[PathBuf]) -> Places<'_> {
         Places { search_dirs, modules: None, ended: None }
+    }
+
+    #[test]
+    fn memory_that_is_mapped_twice_is_memory() {
+        let mut modules = Modules::default();
+        let mut is_anonymous = |path: &[u8]| {
+            let number = modules.of_mapping(&map(&[]), path);
+            modules.get(number).is_some_and(Module::is_anonymous)
+        };
+        assert!(is_anonymous(b"//anon") && is_anonymous(b"/memfd:vmem (deleted)"));
+        assert!(!is_anonymous(b"/memfd:runc_cloned (deleted)"), "a program");
     }
 
     #[test]

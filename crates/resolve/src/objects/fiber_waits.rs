@@ -47,6 +47,9 @@ const PATTERNS: &[Pattern] = patterns! {
     Channel "Channel" memory 0: "runtime.chanrecv*" "runtime.chansend*";
     Channel "Select" place 0: "runtime.selectgo" "runtime.block";
     Sleep "Sleep" place 0: "runtime.timeSleep" "time.Sleep";
+    // These wait for a timer of their own, or for the end of the request.
+    Sleep "Sleep" place 0: "golang.org/x/time/rate.(*Limiter).wait*" "go.uber.org/ratelimit.*" "github.com/cenkalti/backoff*.Retry*"
+        "github.com/hashicorp/go-retryablehttp.(*Client).Do" "github.com/avast/retry-go*.Do*" "github.com/sethvargo/go-retry.Do*";
     Semaphore "Semaphore" memory 0: "sync.runtime_Semacquire*" "internal/sync.runtime_Semacquire*";
     Mutex "Mutex" memory 4: "sync.(*Mutex).*" "internal/sync.(*Mutex).*";
     RwLock "Read/Write Lock" memory 8: "sync.(*RWMutex).Lock";
@@ -111,6 +114,8 @@ mod tests {
             (Channel, "Channel", 0)
         );
         assert_eq!(wait(&["runtime.gopark", "runtime.selectgo", "main.f"]), (Channel, "Select", 0));
+        let limited = ["runtime.gopark", "runtime.selectgo", "golang.org/x/time/rate.(*Limiter).wait", "main.f"];
+        assert_eq!(wait(&limited), (Sleep, "Sleep", 0));
         assert_eq!(wait(&["runtime.gopark", "time.Sleep", "main.f"]), (Sleep, "Sleep", 0));
         let write = [
             "runtime.gopark",

@@ -102,7 +102,8 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "" RwLock Place: "parking_lot::raw_rwlock::*" "*RawRwLock::lock*";
     2 "" ConditionVariable Place: "parking_lot::condvar::*";
     2 "" Mutex Place: "absl::*Mutex::Lock*" "absl::*Mutex::ReaderLock*" "absl::*MutexDelay*";
-    2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*";
+    // These wait until a condition holds, for which nobody has the mutex.
+    2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*" "absl::*Mutex::LockWhen*" "absl::*Mutex::ReaderLockWhen*";
     2 "" Barrier Same: "std::sync::barrier::Barrier>::wait*" "std::sync::barrier::Barrier::wait*";
     1 "" Once Same: "std::sys::sync::once::*" "std::sync::once*" "parking_lot::once::*";
     // Boost makes its shared mutex of a mutex and three condition variables.
@@ -159,7 +160,8 @@ const PATTERNS: &[Pattern] = patterns! {
     5 "libruby" ConditionVariable Place: "rb_mutex_sleep*";
     // The lock that all share: after its turn, and after a call without it (thread.c, thread_pthread.c).
     3 "libruby" Gil Same: "rb_threadptr_execute_interrupts*" "rb_thread_schedule*" "rb_nogvl*" "rb_thread_call_without_gvl*"
-        "rb_thread_io_blocking_*" "gvl_acquire*" "thread_sched_to_running*" "thread_sched_wait_running*" "thread_sched_yield*";
+        "rb_thread_io_blocking_*" "rb_wait_for_single_fd*" "rb_thread_wait_for_single_fd*" "rb_thread_fd_*" "rb_thread_wait_fd*"
+        "rb_io_wait*" "rb_io_maybe_wait*" "rb_waitpid*" "gvl_acquire*" "thread_sched_to_running*" "thread_sched_wait_running*" "thread_sched_yield*";
     4 "libruby" Sleep Place: "rb_thread_wait_for*" "rb_thread_sleep*" "sleep_hrtime*" "rb_f_sleep*";
     // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
     3 "postgres" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";

@@ -427,7 +427,7 @@ impl Explanation<'_, '_> {
     pub fn ends_elsewhere(&self, root: &RootCause) -> bool {
         let Some(first) = root.chains.first().and_then(|(chain, _)| chain.first()) else { return false };
         let larger = self.causes.iter().filter(|other| other.wait_ns > root.wait_ns);
-        let mut ended = larger.filter(|other| other.cause.kind != CauseKind::Unfinished);
+        let mut ended = larger.filter(|other| !matches!(other.cause.kind, CauseKind::Unfinished | CauseKind::Circle));
         ended.any(|other| other.chains.iter().any(|(chain, _)| chain.contains(first)))
     }
 

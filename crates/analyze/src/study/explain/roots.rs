@@ -153,8 +153,21 @@ impl RootCause {
         (link.role, link.place) == (role, place) && (link.label == label || kind == CauseKind::Slept)
     }
 
+    /// Its time: of waits, of the path, or of what is served, ns.
+    fn most_ns(&self) -> u64 {
+        self.wait_ns.max(self.path_ns).max(self.served_ns)
+    }
+
     /// Adds what is the same for a reader.
-    pub fn add(&mut self, other: Self) {
+    pub fn add(&mut self, mut other: Self) {
+        // What most of it called says what it does.
+        let (own_ns, others_ns) = (self.most_ns(), other.most_ns());
+        if others_ns > own_ns {
+            (self.stack, self.inside) = (other.stack, other.inside.take());
+            (self.in_kernel, self.pieces) = (other.in_kernel.take(), std::mem::take(&mut other.pieces));
+        }
+        let larger_part = own_ns.max(others_ns) as f64 / (own_ns.saturating_add(others_ns)).max(1) as f64;
+        self.inside.iter_mut().chain(&mut self.in_kernel).for_each(|(_, share)| *share *= larger_part);
         self.cause.no_work |= other.cause.no_work;
         self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns).min(self.wait_ns);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dwell_model::{ObjectId, ProcessId, StackId, Syscall};
+use dwell_model::{ObjectId, Outcome, ProcessId, StackId, Syscall};
 use dwell_query::engine::fold::Fold;
 use dwell_query::question::windows::Windows;
 use dwell_query::stacks::object::object_type;
@@ -188,6 +188,8 @@ struct AcceptorTimes {
     life_ns: u64,
     /// For how long it waited for what, or ran, which has no label, ns.
     ns: BTreeMap<LabelId, u64>,
+    /// How much of that ended in a time of its own: by which a runtime sleeps.
+    slept_ns: BTreeMap<LabelId, u64>,
     /// The same by stack; of what ran by samples.
     of_stack: BTreeMap<(LabelId, StackId), u64>,
 }
@@ -259,11 +261,20 @@ fn times_of(trace: &Trace, names: &mut Names<'_, '_>, thread: usize, spans: &[(u
     });
     let life_ns = overlap_ns(spans, (trace.threads.start_ns[thread], trace.threads.end_ns[thread]));
     let ran = BTreeMap::from([(NOTHING, life_ns.saturating_sub(waits_ns))]);
-    let mut times = AcceptorTimes { role: names.role_of(thread), life_ns, ns: ran, of_stack: BTreeMap::new() };
+    let mut times = AcceptorTimes {
+        role: names.role_of(thread),
+        life_ns,
+        ns: ran,
+        slept_ns: BTreeMap::new(),
+        of_stack: BTreeMap::new(),
+    };
     for (key, ns) in of_key {
         let key = events.key(key);
         let label = names.label_of(key.object(), key.syscall());
         *times.ns.entry(label).or_default() += ns;
+        if Outcome::from_code(key.outcome()) == Outcome::TimedOut {
+            *times.slept_ns.entry(label).or_default() += ns;
+        }
         *times.of_stack.entry((label, key.stack())).or_default() += ns;
     }
     for row in events.samples.of(thread) {
@@ -287,11 +298,16 @@ fn acceptors(
     for thread in times {
         thread.ns.iter().for_each(|(label, ns)| *sums.entry((thread.role, *label)).or_default() += ns);
     }
-    let is_parked = |label: LabelId| {
-        let object = names.objects(label).first().copied();
-        object.is_some_and(|object: ObjectId| parks_threads(object_type(fold.trace, object)))
+    let slept_ns = |role: RoleId, label: LabelId| {
+        let of_role = times.iter().filter(|thread| thread.role == role);
+        of_role.filter_map(|thread| thread.slept_ns.get(&label)).fold(0, |sum: u64, ns| sum.saturating_add(*ns))
     };
-    let most = sums.into_iter().max_by_key(|((_, label), ns)| (!is_parked(*label), *ns));
+    let is_parked = |(role, label): (RoleId, LabelId), ns: u64| {
+        let object = names.objects(label).first().copied();
+        let parks = object.is_some_and(|object: ObjectId| parks_threads(object_type(fold.trace, object)));
+        parks && (slept_ns(role, label) as f64) < MOSTLY * ns as f64
+    };
+    let most = sums.into_iter().max_by_key(|(of, ns)| (!is_parked(*of, *ns), *ns));
     let ((role, label), _) = most.unwrap_or(((NOTHING, NOTHING), 0));
     let of_role = || times.iter().filter(|thread| thread.role == role);
     let ns_of = |thread: &AcceptorTimes| thread.ns.get(&label).copied().unwrap_or(0);

@@ -1,5 +1,5 @@
 //! Who ended the waits of sampled fibers, as far as their places tell. Takes a result in which fibers stand for threads; splits waits
-//! by who held the lock meanwhile, and names the child or the process whose end was waited for.
+//! by who held the lock meanwhile, or was at work at the other end of the channel, and names the child or the process whose end was waited for.
 //!
 //! A lock of Go does not say who has it. But whoever has it is in a function that took it, and runs or waits for something else there.
 //! Where several are there at once, their call sites tell: two fibers can be at one outside of the lock, never within. This is an
@@ -12,14 +12,21 @@ use dwell_model::{FrameId, ObjectId, ObjectType, Outcome, StackId, ThreadId, Wak
 use dwell_query::stacks::channels::receives;
 use dwell_query::stacks::go_runtime::is_runtime_goroutine;
 use dwell_query::stacks::object::object_type;
+use dwell_query::stacks::project::{is_of_go, is_of_package};
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
 
+mod channel_partners;
 mod child_processes;
+mod crews_at_work;
+mod stays;
 #[cfg(test)]
 mod tests;
 
+use self::channel_partners::name_channel_partners;
 use self::child_processes::name_child_processes;
+use self::crews_at_work::name_crews_at_work;
+use self::stays::{Held, Stay, is_fiber, split_row, stays, union};
 
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
 const CALLERS: usize = 3;
@@ -39,9 +46,11 @@ pub fn name_enders(view: &mut Trace) {
         let waits = waits_for_locks(view, fibers);
         waits.iter().map(|(object, rows)| (*object, held(view, &code, &stays, *object, rows))).collect()
     };
-    view.off_cpu = split(&view.off_cpu, fibers, &spans);
+    view.off_cpu = split(view, fibers, &spans);
     name_children(view, fibers);
     name_child_processes(view, fibers);
+    name_channel_partners(view, fibers);
+    name_crews_at_work(view, fibers);
     view.tables_changed();
 }
 
@@ -68,31 +77,14 @@ fn is_held(kind: ObjectType) -> bool {
     matches!(kind, ObjectType::Mutex | ObjectType::RwLock | ObjectType::Once | ObjectType::Semaphore)
 }
 
-/// A stretch of time in which a fiber was at one place.
-struct Stay {
-    from: u64,
-    to: u64,
-    fiber: ThreadId,
-    stack: StackId,
-    /// What it waits for there.
-    object: ObjectId,
-}
-
-/// A stretch of time in which a fiber held a lock, and where it was.
-#[derive(Clone, Copy)]
-struct Held {
-    from: u64,
-    to: u64,
-    fiber: ThreadId,
-    stack: StackId,
-}
-
 /// The functions and the frames of stacks.
 struct CodePlaces<'t> {
     trace: &'t Trace,
     /// For each frame the first one of its function.
     function_of: Vec<u32>,
     is_library: Vec<bool>,
+    /// Whether it is of a package that others wrote, or of Go's own library.
+    is_package: Vec<bool>,
 }
 
 impl<'t> CodePlaces<'t> {
@@ -101,7 +93,9 @@ impl<'t> CodePlaces<'t> {
         let names = || trace.frames.function.iter().map(String::as_str);
         let function_of = names().enumerate().map(|(row, name)| *first.entry(name).or_insert(row as u32)).collect();
         let is_library = names().map(|name| LIBRARY.iter().any(|prefix| name.starts_with(prefix))).collect();
-        Self { trace, function_of, is_library }
+        let files = trace.frames.file.iter().map(String::as_str);
+        let is_package = names().zip(files).map(|(name, file)| is_of_package(file) || is_of_go(name, file)).collect();
+        Self { trace, function_of, is_library, is_package }
     }
 
     /// Frames, leaf first.
@@ -117,49 +111,35 @@ impl<'t> CodePlaces<'t> {
         own.take(CALLERS).map(|frame| self.function_of[frame]).collect()
     }
 
+    /// The function of the program's own sources that called what waits.
+    fn own_function(&self, stack: StackId) -> Option<u32> {
+        let own = self.frames(stack).find(|&frame| !self.is_library[frame] && !self.is_package[frame]);
+        own.map(|frame| self.function_of[frame])
+    }
+
     /// The frame at which a stack goes through one of the functions.
     fn frame_in(&self, stack: StackId, functions: &HashSet<u32>) -> Option<FrameId> {
         self.frames(stack).find(|&frame| functions.contains(&self.function_of[frame])).map(FrameId::new)
     }
 }
 
-fn is_fiber(thread: ThreadId, fibers: usize) -> bool {
-    thread.get().is_some_and(|row| row < fibers)
-}
-
-/// Where each fiber was, by start.
-fn stays(view: &Trace, fibers: usize) -> Vec<Stay> {
-    let (off, samples) = (&view.off_cpu, &view.samples);
-    // Whoever was woken may have been handed what it waited for, and has it while it is ready.
-    let waits = (0..off.len()).filter(|&row| is_fiber(off.thread[row], fibers)).flat_map(|row| {
-        let woken = off.start_ns[row] + off.wait_ns[row];
-        let (fiber, stack) = (off.thread[row], off.stack[row]);
-        let waiting = Stay { from: off.start_ns[row], to: woken, fiber, stack, object: off.object[row] };
-        [waiting, Stay { from: woken, to: woken + off.runnable_ns[row], fiber, stack, object: ObjectId::NONE }]
-    });
-    let runs = (0..samples.len()).filter(|&row| is_fiber(samples.thread[row], fibers)).map(|row| {
-        let (time, weight) = (samples.time_ns[row], samples.weight_ns[row]);
-        // One that stands for a stretch without samples is in its middle, any other one at its end.
-        let to = if samples.estimated[row] { time + weight / 2 } else { time };
-        let (fiber, stack) = (samples.thread[row], samples.stack[row]);
-        Stay { from: to.saturating_sub(weight), to, fiber, stack, object: ObjectId::NONE }
-    });
-    let mut stays: Vec<Stay> = waits.chain(runs).filter(|stay| stay.to > stay.from).collect();
-    stays.sort_by_key(|stay| stay.from);
-    stays
-}
-
-/// The rows of fibers that wait for each lock and that nobody is known to have ended, by object.
+/// The rows of fibers that wait for each lock and that nobody is known to have ended, by object. A wait group that several wait for is one: who
+/// came first does the work for all of them, in the function in which they wait.
 fn waits_for_locks(view: &Trace, fibers: usize) -> Vec<(ObjectId, Vec<usize>)> {
     let off = &view.off_cpu;
     let mut waits: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for row in 0..off.len() {
-        let is_lock = is_held(object_type(view, off.object[row]));
-        if is_lock && is_fiber(off.thread[row], fibers) && off.wait_ns[row] > 0 && !off.waker[row].is_some() {
+        let kind = object_type(view, off.object[row]);
+        let may_be_lock = is_held(kind) || kind == ObjectType::WaitGroup;
+        if may_be_lock && is_fiber(off.thread[row], fibers) && off.wait_ns[row] > 0 && !off.waker[row].is_some() {
             waits.entry(off.object[row]).or_default().push(row);
         }
     }
-    waits.into_iter().collect()
+    let is_lock = |(object, rows): &(ObjectId, Vec<usize>)| {
+        let wait_together = || rows.iter().any(|row| off.thread[*row] != off.thread[rows[0]]);
+        is_held(object_type(view, *object)) || wait_together()
+    };
+    waits.into_iter().filter(is_lock).collect()
 }
 
 /// Who held the lock `object` while the rows waited for it, by start.
@@ -167,13 +147,18 @@ fn held(view: &Trace, code: &CodePlaces<'_>, stays: &[Stay], object: ObjectId, r
     let off = &view.off_cpu;
     let waited = union(rows.iter().map(|&row| (off.start_ns[row], off.start_ns[row] + off.wait_ns[row])).collect());
     let waited_ns: u64 = waited.iter().map(|(from, to)| to - from).sum();
-    let callers: HashSet<StackId> = rows.iter().map(|&row| off.stack[row]).collect();
-    let callers: Vec<Vec<u32>> = callers.into_iter().map(|stack| code.callers(stack)).collect();
-    for level in 0..CALLERS {
-        let functions: HashSet<u32> = callers.iter().filter_map(|of_one| of_one.get(level).copied()).collect();
+    let stacks: HashSet<StackId> = rows.iter().map(|&row| off.stack[row]).collect();
+    let callers: Vec<Vec<u32>> = stacks.iter().map(|stack| code.callers(*stack)).collect();
+    let kind = object_type(view, object);
+    let mut levels: Vec<HashSet<u32>> =
+        (0..CALLERS).map(|level| callers.iter().filter_map(|of_one| of_one.get(level).copied()).collect()).collect();
+    // Who has one of a pool's is no longer in the pool's functions.
+    if kind == ObjectType::Semaphore {
+        levels.push(stacks.iter().filter_map(|stack| code.own_function(*stack)).collect());
+    }
+    for functions in levels {
         let within = Within::of(code, stays, &functions, object, &waited);
-        let is_shared = matches!(object_type(view, object), ObjectType::RwLock | ObjectType::Semaphore);
-        let spans = within.holders(is_shared);
+        let spans = within.holders(matches!(kind, ObjectType::RwLock | ObjectType::Semaphore));
         let seen_ns: u64 = spans.iter().map(|span| span.to - span.from).sum();
         if seen_ns as f64 >= SEEN_SHARE * waited_ns as f64 {
             let mut begins_to_wait: HashMap<ThreadId, Vec<u64>> = HashMap::new();
@@ -182,19 +167,6 @@ fn held(view: &Trace, code: &CodePlaces<'_>, stays: &[Stay], object: ObjectId, r
         }
     }
     Vec::new()
-}
-
-/// The time that any of the spans covers, as spans apart.
-fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    spans.sort_unstable();
-    let mut apart: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in spans {
-        match apart.last_mut() {
-            Some((_, end)) if from <= *end => *end = (*end).max(to),
-            _ => apart.push((from, to)),
-        }
-    }
-    apart
 }
 
 /// Fibers in a function that takes a lock, while others waited for it.
@@ -307,56 +279,18 @@ fn without_gaps(
 }
 
 /// The rows, those of fibers that wait for a lock split by who held it.
-fn split(off: &OffCpu, fibers: usize, spans: &HashMap<ObjectId, Vec<Held>>) -> OffCpu {
-    let mut rows = OffCpu::default();
+fn split(view: &Trace, fibers: usize, spans: &HashMap<ObjectId, Vec<Held>>) -> OffCpu {
+    let (off, mut rows) = (&view.off_cpu, OffCpu::default());
     for row in (0..off.len()).filter_map(|row| off.row(row)) {
         let held = spans.get(&row.object).filter(|_| is_fiber(row.thread, fibers) && row.wait_ns > 0);
         match held {
-            Some(held) if !row.waker.is_some() => split_row(&row, held, &mut rows),
+            Some(held) if !row.waker.is_some() => {
+                split_row(&row, held, is_held(object_type(view, row.object)), &mut rows);
+            }
             _ => drop(rows.push(row)),
         }
     }
     rows.in_order_of(|rows| &rows.start_ns)
-}
-
-fn split_row(row: &OffCpuRow, spans: &[Held], rows: &mut OffCpu) {
-    let end = row.start_ns + row.wait_ns;
-    let first = spans.partition_point(|span| span.to <= row.start_ns);
-    let within: Vec<Held> =
-        spans[first..].iter().copied().take_while(|span| span.from < end).filter(|it| it.fiber != row.thread).collect();
-    let mut at = row.start_ns;
-    let mut piece = |to: u64, held: Option<&Held>| {
-        let is_last = to == end;
-        if to == at && !is_last {
-            return;
-        }
-        let unheld = OffCpuRow {
-            start_ns: at,
-            wait_ns: to - at,
-            runnable_ns: if is_last { row.runnable_ns } else { 0 },
-            outcome: if is_last { row.outcome } else { Outcome::Woken.code() },
-            same_call: at > row.start_ns,
-            ..row.clone()
-        };
-        rows.push(match held {
-            Some(Held { fiber, stack, .. }) => OffCpuRow {
-                waker: *fiber,
-                waker_kind: WakerKind::Thread.code(),
-                waker_stack: *stack,
-                holder: *fiber,
-                ..unheld
-            },
-            None => unheld,
-        });
-        at = to;
-    };
-    for span in &within {
-        piece(span.from.clamp(row.start_ns, end), None);
-        piece(span.to.min(end), Some(span));
-    }
-    if within.last().is_none_or(|last| last.to < end) {
-        piece(end, None);
-    }
 }
 
 /// Fibers that waited when they ended.

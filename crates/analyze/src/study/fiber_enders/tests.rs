@@ -218,3 +218,94 @@ fn a_channel_waits_for_no_child_that_waits_to_the_programs_end() {
     assert_eq!(ended(false), [(0, 100, Some(1), false)]);
     assert_eq!(ended(true), [(0, 100, None, false)]);
 }
+
+const RECEIVES: &str = "main.main runtime.chanrecv1 runtime.gopark";
+const SENDS: &str = "main.hash runtime.chansend1 runtime.gopark";
+
+/// A receiver, and two that send; the second one of these was never found waiting, but does the same work.
+#[test]
+fn a_channel_waits_for_whoever_is_at_work_at_its_other_end() {
+    let mut trace = fibers(4);
+    waits(&mut trace, 0, (0, 60), RESULTS, RECEIVES);
+    runs(&mut trace, 1, (0, 20), "main.hash main.sum");
+    waits(&mut trace, 1, (20, 50), ORDERS, "main.hash os.(*File).Read runtime.gopark");
+    runs(&mut trace, 2, (10, 40), "main.hash main.sum");
+    waits(&mut trace, 1, (60, 80), RESULTS, SENDS);
+    trace.threads.name[3] = "main.watch".into();
+    runs(&mut trace, 3, (0, 100), "main.watch");
+    name_enders(&mut trace);
+    let expected = [(0, 20, Some(1), false), (20, 20, Some(2), true), (40, 10, Some(1), true), (50, 10, None, true)];
+    assert_eq!(pieces(&trace, 0), expected);
+    assert!(trace.off_cpu.holder.iter().all(|holder| !holder.is_some()), "nobody has a channel");
+    let rows = (0..trace.off_cpu.len()).filter(|row| trace.off_cpu.thread[*row] == ThreadId::new(0));
+    let known = rows.filter(|row| trace.off_cpu.waker_stack[*row].is_some()).count();
+    assert_eq!(known, 3, "and it is known what they did");
+}
+
+#[test]
+fn a_channel_at_whose_other_end_nobody_was_found_waits_for_nobody() {
+    let mut trace = fibers(3);
+    waits(&mut trace, 0, (0, 60), RESULTS, RECEIVES);
+    waits(&mut trace, 1, (20, 60), RESULTS, RECEIVES);
+    runs(&mut trace, 2, (0, 60), "main.hash");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 60, None, false)]);
+    assert_eq!(pieces(&trace, 1), [(20, 40, None, false)]);
+}
+
+#[test]
+fn whoever_waits_for_work_himself_is_told_last() {
+    let mut trace = fibers(3);
+    waits(&mut trace, 0, (0, 60), RESULTS, RECEIVES);
+    let takes = "main.hash runtime.chanrecv2 runtime.gopark";
+    waits(&mut trace, 1, (0, 60), ORDERS, takes);
+    waits(&mut trace, 2, (30, 60), ORDERS, "main.hash os.(*File).Read runtime.gopark");
+    waits(&mut trace, 1, (60, 80), RESULTS, SENDS);
+    waits(&mut trace, 2, (60, 80), RESULTS, SENDS);
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 30, Some(1), false), (30, 30, Some(2), true)]);
+}
+
+/// Fibers of other work than the one that waits.
+fn name_crew(trace: &mut Trace, fibers: &[usize], name: &str) {
+    fibers.iter().for_each(|fiber| trace.threads.name[*fiber] = name.into());
+}
+
+/// Whoever takes never waits for more, and so was never found at the channel's other end.
+#[test]
+fn a_send_waits_for_the_only_others_at_work() {
+    let sends = "main.book runtime.chansend1 runtime.gopark";
+    let enders = |others: &dyn Fn(&mut Trace)| {
+        let mut trace = fibers(4);
+        name_crew(&mut trace, &[1], "main.store");
+        waits(&mut trace, 0, (0, 60), RESULTS, sends);
+        runs(&mut trace, 1, (0, 58), "main.store main.write");
+        others(&mut trace);
+        name_enders(&mut trace);
+        pieces(&trace, 0)
+    };
+    let stored = [(0, 58, Some(1), false), (58, 2, None, true)];
+    assert_eq!(enders(&|_| ()), stored);
+    let beside = |name: &'static str, to: u64| {
+        move |trace: &mut Trace| {
+            name_crew(trace, &[2], name);
+            runs(trace, 2, (0, to), "main.other");
+        }
+    };
+    assert_eq!(enders(&beside("main.report", 20)), stored, "it did little meanwhile");
+    assert_eq!(enders(&beside("main.report", 60)), [(0, 60, None, false)], "nobody knows which of the two takes");
+    assert_eq!(enders(&beside("runtime.bgsweep", 60)), stored, "the runtime takes nothing");
+}
+
+#[test]
+fn a_wait_group_of_several_waiters_waits_for_who_does_the_work_for_all() {
+    let mut trace = fibers(3);
+    name_crew(&mut trace, &[0, 1, 2], "main.ask");
+    runs(&mut trace, 0, (0, 50), "main.ask flight.(*Group).Do main.load");
+    let at = "main.ask flight.(*Group).Do sync.(*WaitGroup).Wait runtime.gopark";
+    waits(&mut trace, 1, (0, 50), ORDERS, at);
+    waits(&mut trace, 2, (10, 50), ORDERS, at);
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 1), [(0, 50, Some(0), false)]);
+    assert_eq!(pieces(&trace, 2), [(10, 40, Some(0), false)]);
+}

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::{Measured, Planted, Program, Recorded, needs_file, total};
+use crate::golang::build_go;
 use crate::recording::{Recording, needs_program, text};
 
 pub const PROGRAMS: &[Program] = &[
@@ -91,13 +92,7 @@ fn queue() -> Result<Recorded> {
 
 /// Goroutines wait for each other, not threads.
 fn go() -> Result<Recorded> {
-    let (folder, go) = (TempDir::new()?, "/usr/local/go/bin/go");
-    let go = if Path::new(go).is_file() { go.to_owned() } else { needs_program("go")? };
-    let (source, program) = (folder.path().join("account.go"), folder.path().join("account"));
-    std::fs::write(&source, include_str!("programs/account.go"))?;
-    let mut build = Command::new(go);
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
-    build.args(["build", "-o"]).args([&program, &source]).env("GOCACHE", cache);
-    ensure!(build.status()?.success(), "it does not compile");
+    let folder = TempDir::new()?;
+    let program = build_go(folder.path(), "account", include_str!("programs/account.go"), &[])?;
     Ok(Recording::of(&[], &[&program.display().to_string()])?.into())
 }

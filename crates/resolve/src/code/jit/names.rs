@@ -27,6 +27,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     ("dotnet", "set DOTNET_PerfMapEnabled=1"),
     ("python3", "start Python 3.12 or newer with -X perf"),
+    ("beam", "start Erlang or Elixir with ERL_FLAGS=\"+JPperf true\""),
 ];
 
 /// What to do so that the run-time code of a process of this name has names.

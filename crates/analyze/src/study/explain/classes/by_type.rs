@@ -24,7 +24,8 @@ impl Classes<'_, '_> {
     pub(super) fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
         use WaitClass::{Demand, Idle, Own, Structure};
         let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
-        let is_unfinished = Outcome::from_code(key.outcome()) == Outcome::Unfinished;
+        let outcome = Outcome::from_code(key.outcome());
+        let is_unfinished = outcome == Outcome::Unfinished;
         let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
         Some(match kind {
             ObjectType::Sleep | ObjectType::Timer => {
@@ -60,6 +61,13 @@ impl Classes<'_, '_> {
                 } else {
                     Idle
                 }
+            }
+            // The same where the process's end, as by System.exit, breaks it off.
+            _ if outcome == Outcome::Interrupted
+                && awaits_result(self.trace, key.stack())
+                && runs_pool_task(self.trace, key.stack()) =>
+            {
+                Demand
             }
             ObjectType::WaitGroup if is_unfinished && self.was_there(key) => Idle,
             kind if is_needed(kind) => Demand,
