@@ -292,6 +292,10 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
             .hint("dwell doctor says what this machine offers; --events page-faults,context-switches is counted everywhere")
             .with_status(status::UNAVAILABLE),
         E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
+        E::ProgramNotExecutable { program, source } if source.kind() == io::ErrorKind::NotFound => hinted.hint(format!(
+            "head -1 {0} shows the interpreter that is not there (of a binary it is its loader: ldd {0}); name another one: -- sh {0}",
+            word(&program)
+        )),
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
         }

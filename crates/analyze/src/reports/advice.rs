@@ -13,6 +13,7 @@ use crate::reports::contended_lock::{
 };
 use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, pool, pool_advice, stay};
 use crate::reports::queue_causes::are_too_many;
+use crate::reports::ran_words::RUBY;
 use crate::reports::told_causes::is_cut_off;
 use crate::reports::{accept_words, lock_words, outside_words, pace_words, ran_words, request_words, vain_words};
 use crate::sentences::say;
@@ -65,7 +66,7 @@ pub fn advice(
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => say!(ADVICE_ADDRESS_SPACE),
         (CauseKind::Ran, Some(label)) if kind == Contention::Barrier => before_barrier(fold, explanation, root, label),
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder(root.cause.kind, kind, label),
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) => to_holder_of(fold, root, kind, label),
         (CauseKind::Slept, None) if let Some(others) = &root.meanwhile => match others.did {
             MeanwhileKind::Polled(_) => pace_words::polled(explanation, root),
             _ => pace_words::polls(explanation, root),
@@ -117,6 +118,14 @@ pub fn advice(
         _ => by_kind(explanation, root),
     };
     sentence.into()
+}
+
+/// What to do about what the holder of a lock does; of an interpreter's the language tells.
+fn to_holder_of(fold: &Fold<'_>, root: &RootCause, kind: Contention, label: &str) -> Sentence {
+    if kind == Contention::Gil && ran_words::language(fold, root) == Some(RUBY) {
+        return say!(ADVICE_GVL);
+    }
+    to_holder(root.cause.kind, kind, label)
 }
 
 /// What to do about garbage that is collected: with the settings of whose collector it is.
@@ -328,6 +337,7 @@ fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause, 
     }
     match root.cause.behind {
         NOTHING if queue.quota_ns > 0 => say!(ADVICE_QUEUED_QUOTA),
+        NOTHING if queue.waking_ns > queue.others_ns => say!(ADVICE_QUEUED_WAKING),
         NOTHING => say!(ADVICE_QUEUED_OTHERS),
         // The one that is seen there had no other CPU either.
         _ if queue.others_ns > queue.own_ns => say!(ADVICE_QUEUED_BESIDE),

@@ -9,7 +9,7 @@ use dwell_query::engine::grouping::thread_label;
 use dwell_query::measure::site::Site;
 use dwell_query::question::error::QueryError;
 use dwell_query::question::handles::{HandleMeaning, object_handle, object_named, thread_handle, unknown_object};
-use dwell_view::{Row, Value, View, Word, duration, glob};
+use dwell_view::{Row, Value, View, Word, glob};
 
 use crate::sentences::say;
 use crate::study::blame::{Blame, HolderActivity, REPORT_BUDGET, Share, blame as blame_of};
@@ -157,7 +157,7 @@ fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<BlamePart> {
         ("unknown", "not known who held it", blame.unknown_ns),
     ];
     for (role, words, ns) in unseen.into_iter().filter(|(.., ns)| *ns > 0) {
-        parts.push((format!("[{words}] {}", duration(ns)).into(), role, Share { ns, waits: 0 }, Value::None));
+        parts.push((format!("[{words}]").into(), role, Share { ns, waits: 0 }, Value::None));
     }
     for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
         parts.push((name.into(), "waiter", share, stack_value(fold, stack)));

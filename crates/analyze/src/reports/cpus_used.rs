@@ -11,6 +11,8 @@ use crate::study::explain::{NO_CPU, machine_use};
 const TAKEN_SHARE: f64 = 0.2;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
+/// Samples of which the CPU is looked at, at least, where there are more: evenly spread ones.
+const LOOKED_AT: usize = 100_000;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
 const SPREAD_NS: u64 = 500_000_000;
 
@@ -21,10 +23,13 @@ pub fn cpus_used(fold: &Fold<'_>) -> Option<u32> {
         return None;
     }
     let (trace, samples) = (fold.trace, &fold.trace.events().samples);
+    let of_thread = || (0..trace.threads.tid.len()).map(|thread| samples.of(thread));
+    let all: usize = of_thread().map(|rows| rows.len()).sum();
+    let step = (all / LOOKED_AT).max(1);
     let mut of_cpu: BTreeMap<u16, usize> = BTreeMap::new();
-    let rows = (0..trace.threads.tid.len()).flat_map(|thread| samples.of(thread));
-    rows.for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += 1);
-    let all: usize = of_cpu.values().sum();
+    of_thread()
+        .flat_map(|rows| rows.step_by(step))
+        .for_each(|row| *of_cpu.entry(samples.cpu(row)).or_default() += step);
     let is_much = |count: usize| count as f64 >= STRAY_SHARE * all as f64;
     let used: BTreeSet<u16> = of_cpu.into_iter().filter(|(_, count)| is_much(*count)).map(|(cpu, _)| cpu).collect();
     let runs = |thread: &usize| is_much(samples.of(*thread).len());

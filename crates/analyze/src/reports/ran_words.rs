@@ -18,7 +18,9 @@ const MOSTLY: f64 = 0.5;
 
 /// Languages of which one thread of a process runs at a time, by the endings of their files before a line.
 const ONE_AT_A_TIME: &[(&str, &str)] =
-    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", "Ruby")];
+    &[(".py:", "Python"), (".js:", "JavaScript"), (".mjs:", "JavaScript"), (".cjs:", "JavaScript"), (".rb:", RUBY)];
+/// A language of these.
+pub const RUBY: &str = "Ruby";
 
 /// How functions begin that mypyc and Cython make of Python's: they run with its lock.
 const COMPILED_PYTHON: &[&str] = &["CPyDef_", "CPyPy_", "__pyx_pf_", "__pyx_pw_"];
@@ -75,16 +77,9 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         return say!(ADVICE_RAN_IN_WORKER);
     }
     let inside = root.inside.as_ref().filter(|(_, share)| *share >= MOSTLY);
-    // Code that a package compiles as it goes is in no file.
-    let is_of =
-        |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
-    let is_compiled = || COMPILED_PYTHON.iter().any(|start| function_at(&root.at).starts_with(start));
-    let language = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
-    let language =
-        language.or_else(|| is_compiled().then_some("Python")).or_else(|| language_of_file(fold, root.stack));
-    match (language, inside) {
+    match (language(fold, root), inside) {
         (Some(_), _)
-            if !is_compiled()
+            if !is_compiled(root)
                 && let Some(module) = native_module(fold, root) =>
         {
             say!(ADVICE_RAN_IN_NATIVE, module = module)
@@ -95,6 +90,21 @@ pub fn advice(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCau
         (Some(language), None) => say!(ADVICE_RAN_IN_SCRIPT, language = language),
         (None, _) => say!(ADVICE_RAN),
     }
+}
+
+/// The language in which most of what ran is written, of those of which one thread of a process runs at a time.
+pub fn language(fold: &Fold<'_>, root: &RootCause) -> Option<&'static str> {
+    let inside = root.inside.as_ref().filter(|(_, share)| *share >= MOSTLY);
+    // Code that a package compiles as it goes is in no file.
+    let is_of =
+        |ending: &str| root.at.contains(ending) || inside.is_some_and(|(function, _)| function.contains(ending));
+    let by_place = ONE_AT_A_TIME.iter().find(|(ending, _)| is_of(ending)).map(|(_, language)| *language);
+    by_place.or_else(|| is_compiled(root).then_some("Python")).or_else(|| language_of_file(fold, root.stack))
+}
+
+/// Whether it is a function that a compiler made of Python's.
+fn is_compiled(root: &RootCause) -> bool {
+    COMPILED_PYTHON.iter().any(|start| function_at(&root.at).starts_with(start))
 }
 
 /// The language of the innermost function that is in a file of one: a program may be a script whose name does not tell.

@@ -251,8 +251,11 @@ sentence_table! {
     ADVICE_FULL = "advice-full", "Its reader does not keep up with {label}: make it faster or read more at once, write less, or let writers go on (a larger buffer, another thread).",
         "{label} の読み手が追いついていません。読み手を速くするか一度に多く読む、書き込みを減らす、または書き手を待たせない (大きなバッファー、別スレッド) ようにしてください。";
     ADVICE_GIL = "advice-gil",
-        "One thread at a time runs Python or Ruby code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor; in Ruby forked workers), use a free-threaded build, or call code that releases the GIL while it computes.",
-        "Python や Ruby のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
+        "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
+        "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
+    ADVICE_GVL = "advice-gvl",
+        "One thread at a time runs Ruby code: let processes do the work that computes (forked workers, such as Puma's), or call code that releases the lock while it computes.",
+        "Ruby のコードを実行できるのは同時に 1 つのスレッドだけです。計算は子プロセスのワーカーで行うか、計算中にロックを解放するコードを呼び出してください。";
     ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, do not wait in it, or let more of them in at once.",
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らす、その中で待たない、または同時に入れるスレッドを増やしてください。";
     ADVICE_CONNECTIONS = "advice-connections", "{label} is used up: give back what was taken before this, or make the pool larger.",
@@ -338,6 +341,9 @@ sentence_table! {
         "実行可能でしたが、ランタイムは他のゴルーチンを実行していました。同時に計算するゴルーチンを減らすか、並列度 (GOMAXPROCS、または CPU の制限) を上げてください。";
     ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPUs: the account of the run queue in `dwell report explain` says how long, and which were seen.",
         "他のプログラムが CPU を使っていました。その時間と名前は `dwell report explain` の実行キューの内訳にあります。";
+    ADVICE_QUEUED_WAKING = "advice-queued-waking",
+        "Most of it is what a CPU needs to take up a thread that was woken: hand over less often, more at once.",
+        "その大半は、起床したスレッドが CPU に載るまでの時間です。受け渡しの回数を減らし、一度に多く渡してください。";
     ADVICE_QUEUED_BESIDE = "advice-queued-beside", "Other programs had the other CPUs: the account of the run queue in `dwell report explain` says how long, and which were seen.",
         "他のプログラムが残りの CPU を使っていました。その時間と名前は `dwell report explain` の実行キューの内訳にあります。";
     ADVICE_QUEUED_QUOTA = "advice-queued-quota", "Other programs had the CPU, or a quota was used up: the account of the run queue in `dwell report explain` says which.",

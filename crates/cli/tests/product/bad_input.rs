@@ -39,6 +39,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("bad_input::no_arguments_teach", no_arguments_teach),
         Case::new("bad_input::no_such_program", no_such_program),
         Case::new("bad_input::not_executable", not_executable),
+        Case::new("bad_input::no_interpreter", no_interpreter),
         Case::new("bad_input::no_such_process", no_such_process),
         Case::new("bad_input::result_exists", result_exists),
         Case::new("bad_input::unprivileged", unprivileged),
@@ -105,7 +106,21 @@ fn not_executable() -> Result<()> {
     fs::write(&program, "no program")?;
     let program = program.display().to_string();
     let output = Running::start(&mut collect(folder.path(), &[], &[&program]))?.finish()?;
-    expect_error(&output, &["data.txt"])
+    expect_error(&output, &["data.txt", "chmod +x"])
+}
+
+/// The kernel says that the script is not there, where its interpreter is not.
+fn no_interpreter() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let program = folder.path().join("report");
+    fs::write(&program, "#!/no/such/python9\n")?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let program = program.display().to_string();
+    let output = Running::start(&mut collect(folder.path(), &[], &[&program]))?.finish()?;
+    expect_error(&output, &["report", "hint: head -1 ", "interpreter"])?;
+    ensure!(!output.stderr.contains("chmod"), "it may be executed:\n{}", output.stderr);
+    Ok(())
 }
 
 fn no_such_process() -> Result<()> {

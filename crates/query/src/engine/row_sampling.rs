@@ -15,7 +15,7 @@ pub struct SampledRows {
 }
 
 /// Rows from which only slices are looked at.
-const CLOSE_ROWS: usize = 1 << 20;
+const CLOSE_ROWS: usize = 1 << 19;
 /// Rows of the slices together, about.
 const SLICED_ROWS: f64 = 2e5;
 /// Slices: few and wide, so that most waits that begin in one end in it.

@@ -74,6 +74,17 @@ pub fn wait_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Cod
     CodePlace { inside: Vec::new(), in_kernel: String::new(), ..run_place(trace, stacks, stack) }
 }
 
+/// The function of Python's multiprocessing, with and without its class, with which a forked child begins; and the end of its file's path. What called
+/// it is the parent's.
+const BEGINS_FORKED: &[&str] = &["BaseProcess._bootstrap", "_bootstrap"];
+const MULTIPROCESSING: &str = "/multiprocessing/process.py";
+
+/// Whether a forked child begins with the frame's function.
+fn begins_forked(trace: &Trace, frame: usize) -> bool {
+    BEGINS_FORKED.contains(&trace.frames.function[frame].as_str())
+        && trace.frames.file[frame].ends_with(MULTIPROCESSING)
+}
+
 /// Whether a frame's function is a package's, which others wrote.
 pub fn is_of_package_at(trace: &Trace, frame: usize) -> bool {
     let (function, file, module) =
@@ -100,7 +111,11 @@ pub fn is_from_program(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -
 
 /// The place of `stack` at which a thread runs: likewise, with what packages do there.
 pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> CodePlace {
-    let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
+    let mut chain: Vec<StackId> = stacks.whole_chain(stack).collect();
+    let begins = |stack: &StackId| stacks.frame(*stack).is_some_and(|frame| begins_forked(trace, frame));
+    if let Some(begin) = chain.iter().position(begins) {
+        chain.truncate(begin + 1);
+    }
     let is_named = |stack: &StackId| {
         let in_file = || stacks.frame(*stack).is_some_and(|frame| !trace.frames.file[frame].is_empty());
         function(trace, stacks, *stack).is_some_and(|it| !it.starts_with(NO_FILE) && (it != NO_NAME || in_file()))
@@ -241,6 +256,12 @@ fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<St
 
 #[cfg(test)]
 mod tests {
+    use dwell_model::FrameId;
+    use dwell_query::engine::fold::Fold;
+    use dwell_query::question::query::Query;
+    use dwell_store::tables::StackRow;
+    use dwell_trace_dsl::trace;
+
     use super::*;
 
     #[test]
@@ -258,5 +279,30 @@ mod tests {
         assert_ne!(function_key("<module> (app.py:1)"), function_key("<module> (jobs.py:1)"));
         assert_eq!(function_key("<module> (app.py:1)"), function_key("<module> (app.py:7)"));
         assert_eq!(function_key("total (jobs.py:2)"), "total");
+    }
+
+    /// Below what forked it are the parent's functions.
+    #[test]
+    fn what_a_forked_child_runs_is_in_its_own_functions() {
+        let place = |functions: &[(&str, &str)]| {
+            let mut trace = trace("a: 11");
+            let mut parent = StackId::NONE;
+            for (function, file) in functions {
+                let mut row = trace.frames.row(0).unwrap();
+                (row.function, row.file, row.line) = ((*function).into(), (*file).into(), 0);
+                let frame = FrameId::new(trace.frames.push(row));
+                parent = StackId::new(trace.stacks.push(StackRow { parent, frame, end: 1 }));
+            }
+            trace.tables_changed();
+            let query = Query::default();
+            let fold = Fold::new(&trace, &query).unwrap();
+            run_place(&trace, &fold.sums.stacks, parent).at
+        };
+        let process = "/usr/lib/python3.11/multiprocessing/process.py";
+        let begin = [("<module>", "/srv/app.py"), ("BaseProcess._bootstrap", process)];
+        let worker = ("worker", "/srv/venv/lib/python3.11/site-packages/jobs/pool.py");
+        assert_ne!(place(&[begin[0], begin[1], worker]), "<module> (app.py)", "the parent called fork there");
+        assert_eq!(place(&[begin[0], begin[1], worker, ("count", "/srv/app.py")]), "count (app.py)");
+        assert_eq!(place(&[begin[0], worker]), "<module> (app.py)");
     }
 }

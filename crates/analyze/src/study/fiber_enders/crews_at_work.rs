@@ -62,6 +62,7 @@ fn waits_for_work(view: &Trace, fibers: usize, row: usize) -> bool {
         && match object_type(view, off.object[row]) {
             ObjectType::WaitGroup => true,
             ObjectType::Channel => sends(view, stack) || (is_main() && receives(view, stack)),
+            ObjectType::ConditionVariable => is_main(),
             _ => false,
         }
 }
