@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use dwell_model::{FindingDef, ObjectId, ObjectType, Outcome, StackId};
+use dwell_model::{FindingDef, ObjectId, ObjectType, Outcome, ProcessId, StackId};
 use dwell_query::engine::fold::Fold;
 use dwell_query::engine::hidden_threads::hidden;
 use dwell_query::engine::row_sampling::sampled_parts;
@@ -11,6 +11,7 @@ use dwell_query::measure::site::Site;
 use dwell_query::question::windows::Part;
 use dwell_query::stacks::call_stacks::FunctionId;
 use dwell_query::stacks::own_code;
+use dwell_store::Trace;
 use dwell_view::Word;
 
 use crate::findings::claim::{Claim, of_thread};
@@ -95,8 +96,8 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &TurnReader<'_, '_>) -> BTreeSet<u
     threads.filter(|thread| !shared.contains(thread) && asked.contains(thread)).collect()
 }
 
-/// The threads of loops that others ask, or that have timers: they alone are late for somebody. The others wait only for what threads of a pool
-/// do for them.
+/// The threads of loops that others ask, or that have timers: they alone are late for somebody. The others wait only for what threads of a pool, or
+/// processes that they started, do for them.
 fn asked_by_others(fold: &Fold<'_>, polled: &BTreeMap<ObjectId, BTreeSet<usize>>) -> BTreeSet<usize> {
     let waits = || fold.sums.sites.iter().filter(|site| site.is_wait());
     let woken_by = |site: &Site| Some((site.key.thread.get()?, site.key.waker.get()?));
@@ -107,9 +108,24 @@ fn asked_by_others(fold: &Fold<'_>, polled: &BTreeMap<ObjectId, BTreeSet<usize>>
             is_by_worker && fold.trace.threads.process[waker] == fold.trace.threads.process[thread]
         })
     };
-    let by_others = waits().filter(|site| polled.contains_key(&site.key.object) && !is_by_pool(site));
+    let process = |thread: usize| fold.trace.threads.process[thread];
+    let is_by_child = |site: &Site| {
+        woken_by(site).is_some_and(|(thread, waker)| started(fold.trace, process(thread), process(waker)))
+    };
+    let is_by_others = |site: &Site| !is_by_pool(site) && !is_by_child(site);
+    let by_others = waits().filter(|site| polled.contains_key(&site.key.object) && is_by_others(site));
     let is_cut_off = |site: &&Site| site.key.outcome == Outcome::Unfinished.code();
     by_others.filter(|site| !is_cut_off(site)).filter_map(|site| site.key.thread.get()).collect()
+}
+
+/// Processes between one and the one that started it, at most.
+const GENERATIONS: usize = 8;
+
+/// Whether a process started another one, itself or by others.
+fn started(trace: &Trace, process: ProcessId, other: ProcessId) -> bool {
+    let parent =
+        |child: &ProcessId| trace.processes.parent.get(child.get()?).copied().filter(|parent| parent.is_some());
+    std::iter::successors(parent(&other), parent).take(GENERATIONS).any(|parent| parent == process)
 }
 
 /// How the members of a set of files are called that are sockets.

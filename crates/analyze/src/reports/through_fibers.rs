@@ -12,14 +12,6 @@ fn wanted_view(fold: &Fold<'_>) -> Option<Trace> {
     are_wanted.then(|| fold.trace.with_fibers_as_threads()).flatten()
 }
 
-/// Where fibers were sampled, their places tell who ended their waits.
-fn with_enders(mut view: Trace) -> Trace {
-    if view.manifest.fiber_interval_ns > 0 {
-        name_enders(&mut view);
-    }
-    view
-}
-
 /// `answer` of fibers where there are any, else of threads.
 pub fn of_fibers<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T, QueryError>) -> Result<T, QueryError> {
     match fold.trace.with_fibers_as_threads() {
@@ -31,8 +23,8 @@ pub fn of_fibers<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T,
 /// `answer` to a question of causes: of fibers where there are any, unless threads are asked for.
 pub fn of_causes<T>(fold: &Fold<'_>, answer: impl FnOnce(&Fold<'_>) -> Result<T, QueryError>) -> Result<T, QueryError> {
     match wanted_view(fold) {
-        Some(view) => {
-            let view = with_enders(view);
+        Some(mut view) => {
+            name_enders(&mut view);
             let mut of_fibers = Fold::new(&view, fold.query)?;
             let are_estimated = view.manifest.fiber_interval_ns > 0 && !fold.query.is_filtered();
             of_fibers.threads_ran_ns = are_estimated.then(|| fold.whole().cpu_ns());

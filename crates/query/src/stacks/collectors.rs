@@ -56,6 +56,8 @@ const COLLECTORS: &[Collector] = &[
     ] },
     // Erlang.
     Collector { settings: "min_heap_size, fullsweep_after", functions: &["erts_garbage_collect*"] },
+    // Lua, LuaJIT.
+    Collector { settings: "collectgarbage(\"setpause\")", functions: &["lj_gc_*", "luaC_*"] },
     // R, Julia, SBCL.
     Collector { settings: "R_GC_MEM_GROW, R_MAX_VSIZE", functions: &["R_gc_internal*"] },
     Collector { settings: "--heap-size-hint, --gcthreads", functions: &["ijl_gc_collect*", "_jl_gc_collect*"] },
@@ -142,6 +144,7 @@ mod tests {
             Some("OCAMLRUNPARAM=s=4M,o=200")
         );
         assert_eq!(of("runtime.scanobject runtime.gcAssistAlloc1 main.read"), Some(GO_SETTINGS));
+        assert_eq!(of("gc_sweep lj_gc_step lj_vm_call main"), Some("collectgarbage(\"setpause\")"));
         assert_eq!(of("memcpy main"), None);
     }
 }

@@ -190,6 +190,12 @@ const PATTERNS: &[Pattern] = &[
     },
     // multiprocessing's: the thread that sends what is put into a queue.
     Pattern { types: &[T::ConditionVariable], place: StackPlace::Near, functions: &["Condition.wait < Queue._feed"] },
+    // Waitress's workers, whose queue a loop fills.
+    Pattern {
+        types: &[T::ConditionVariable, T::Mutex],
+        place: StackPlace::Anywhere,
+        functions: &["Condition.wait < ThreadedTaskDispatcher.handler_thread"],
+    },
     // The first thread of a manager's server, which others end.
     Pattern { types: &[], place: StackPlace::Anywhere, functions: &["Event.wait < Server.serve_forever"] },
     // oneTBB: workers without work leave their arena and sleep.

@@ -9,6 +9,8 @@ pub const PAGE_FAULTS: &str = "page faults";
 
 /// How the kernel's entries of system calls begin.
 const ENTRIES: &[&str] = &["__x64_sys_", "__ia32_sys_", "__do_sys_", "ksys_"];
+/// How code is called that the kernel runs in the place of instructions with probes.
+const PROBES: &str = "[uprobes]";
 /// Its entries of page faults.
 const FAULTS: &[&str] = &["asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"];
 
@@ -21,7 +23,9 @@ pub fn system_call<'t>(stacks: &CallStacks<'t>, stack: StackId) -> Option<&'t st
     chain.peek().filter(|leaf| stacks.is_kernel(**leaf))?;
     for at in chain {
         if !stacks.is_kernel(at) {
-            let by_library = || stacks.is_system(at).then(|| without_aliases(name(at)));
+            // A probe's instruction is the profiler's.
+            let is_call = || stacks.is_system(at) && !name(at).starts_with(PROBES);
+            let by_library = || is_call().then(|| without_aliases(name(at)));
             return entered.or_else(by_library);
         }
         entered = entry(name(at)).or(entered);

@@ -1,5 +1,8 @@
 //! Event loops that are blocked, and those that only look so.
 
+use dwell_model::WakerKind;
+use dwell_store::tables::ThreadRow;
+
 use super::*;
 
 /// A trace of one thread, with a sample in each millisecond that it runs.
@@ -31,6 +34,24 @@ fn a_loop_is_blocked_by_a_computation() {
     // Two long turns, a small part of the time, are no habit.
     let seldom = "eeee1".repeat(6_000) + "eeee" + &"2".repeat(200) + "ee" + &"2".repeat(200) + "e";
     assert!(!ids(&sampled(&seldom)).contains(&BLOCKED));
+}
+
+/// A test runner waits for what its workers tell: these work for it.
+#[test]
+fn a_loop_that_only_its_children_wake_is_late_for_nobody() {
+    let turns = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
+    let told = |parent: ProcessId| {
+        let mut trace = sampled(&turns);
+        let (process, thread) = (trace.processes.row(0).unwrap(), trace.threads.row(0).unwrap());
+        let other = ProcessId::new(trace.processes.push(ProcessRow { pid: 77, parent, ..process }));
+        let waker = ThreadId::new(trace.threads.push(ThreadRow { tid: 77, process: other, ..thread }));
+        trace.off_cpu.waker.fill(waker);
+        trace.off_cpu.waker_kind.fill(WakerKind::Thread.code());
+        trace.off_cpu.outcome.fill(Outcome::Woken.code());
+        trace.tables_changed();
+        ids(&trace).contains(&BLOCKED)
+    };
+    assert!(told(ProcessId::NONE) && !told(ProcessId::new(0)));
 }
 
 #[test]

@@ -15,9 +15,14 @@ struct ChildProcess {
     thread: ThreadId,
 }
 
-/// Names the ends of waits for child processes in `view`, whose first `fibers` threads are fibers that were looked at.
+/// How near to the end of a child the wait for it ends, at least, ns …
+const NEAR_NS: u64 = 20_000_000;
+/// … and as a part of the wait: on a busy machine looks are late, and so are fibers that are ready.
+const NEAR_PART: u64 = 4;
+
+/// Names the ends of waits for child processes in `view`, whose first `fibers` threads are fibers.
 pub fn name_child_processes(view: &mut Trace, fibers: usize) {
-    let near_ns = 2 * view.manifest.fiber_interval_ns;
+    let near_ns = (2 * view.manifest.fiber_interval_ns).max(NEAR_NS);
     let children = child_processes(view);
     let open: Vec<usize> = (0..view.off_cpu.len()).filter(|row| waits_for_process(view, fibers, *row)).collect();
     for row in open {
@@ -25,6 +30,7 @@ pub fn name_child_processes(view: &mut Trace, fibers: usize) {
         let start_ns = view.off_cpu.start_ns[row];
         let wait = (start_ns, start_ns.saturating_add(view.off_cpu.wait_ns[row]));
         let of_process = children.get(&process).map_or(&[][..], Vec::as_slice);
+        let near_ns = near_ns.max(view.off_cpu.wait_ns[row] / NEAR_PART);
         if let Some(child) = awaited(of_process, wait, near_ns) {
             view.off_cpu.waker[row] = child.thread;
             view.off_cpu.waker_kind[row] = WakerKind::Thread.code();

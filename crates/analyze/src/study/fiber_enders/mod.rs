@@ -37,9 +37,15 @@ const DEPTH: usize = 64;
 /// How names of functions begin that are the runtime's and the locks' own.
 const LIBRARY: &[&str] = &["runtime.", "sync.", "internal/sync.", "internal/runtime/"];
 
-/// Names who ended waits in `view`, whose first threads are the fibers that `view.fibers` describes.
+/// Names who ended waits in `view`, whose first threads are the fibers that `view.fibers` describes; where each change of state was recorded, of waits
+/// for processes only, which a fiber leaves to its thread.
 pub fn name_enders(view: &mut Trace) {
     let fibers = view.fiber_threads;
+    if view.manifest.fiber_interval_ns == 0 {
+        name_child_processes(view, fibers);
+        view.tables_changed();
+        return;
+    }
     let spans: HashMap<ObjectId, Vec<Held>> = {
         let code = CodePlaces::of(view);
         let stays = stays(view, fibers);
@@ -58,9 +64,7 @@ pub fn name_enders(view: &mut Trace) {
 /// places.
 pub fn held_at(view: &Trace) -> HashMap<ObjectId, StackId> {
     let mut view = view.clone();
-    if view.manifest.fiber_interval_ns > 0 {
-        name_enders(&mut view);
-    }
+    name_enders(&mut view);
     let off = &view.off_cpu;
     let mut waited: HashMap<(ObjectId, StackId), u64> = HashMap::new();
     let is_told = |row: &usize| off.waker_stack[*row].is_some() && is_held(object_type(&view, off.object[*row]));

@@ -51,6 +51,13 @@ impl Classes<'_, '_> {
             ObjectType::WaitGroup | ObjectType::Mutex if only_watches(self.trace, key) => Idle,
             // At its end a JVM stops its threads, and lets none of them go on.
             _ if is_unfinished && is_safepoint(name) && self.trace.manifest.exit_status.is_some() => Structure,
+            // OpenMP's threads wait at a barrier for the next region, of which a program that ended had none.
+            ObjectType::OpenMpBarrier
+                if matches!(outcome, Outcome::Unfinished | Outcome::Interrupted)
+                    && self.trace.manifest.exit_status == Some(0) =>
+            {
+                Idle
+            }
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
             // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines; a pool's task has a
