@@ -37,9 +37,6 @@ const BLOCKED: f64 = 0.3;
 const BUSY: f64 = 0.5;
 /// Part of the time that connections are held on average for that to be told.
 const HELD: f64 = 0.1;
-/// For how long data is held on average for each segment, ns, if acknowledgements are delayed: they are for 40 ms or more, which hold a few.
-/// Under load there always is a rest that waits for an acknowledgement, which comes at once.
-const HELD_EACH_NS: f64 = 10e6;
 
 pub fn slow_reader(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
@@ -67,8 +64,7 @@ pub fn held_by_nagle(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let mean = queue.held.mean(evidence.fold.sums.windows.parts());
         let text =
             say!(NAGLE_HELD_AT_LOOKS, process = process_name(evidence, sender.0), connections = Word::Real(mean, 1),);
-        let each_ns = mean * evidence.elapsed_ns as f64 / queue.segments.max(1) as f64;
-        (mean >= HELD && each_ns >= HELD_EACH_NS).then(|| found(evidence, sender, &queue.held, text))
+        (mean >= HELD).then(|| found(evidence, sender, &queue.held, text))
     };
     told(evidence).into_iter().filter_map(finding).collect()
 }

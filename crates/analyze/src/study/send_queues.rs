@@ -1,7 +1,7 @@
 //! Data that processes had to send over TCP and that waited, by process and connections of one kind: for the other end to read, or for an
 //! acknowledgement. From looks at the connections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::ProcessId;
 use dwell_store::Trace;
@@ -16,28 +16,32 @@ pub type Sender<'t> = (ProcessId, bool, &'t str);
 pub struct SendQueue {
     /// For the other end to read: the receive window was full.
     pub unread: StepFunction,
-    /// As a small rest, until what was sent before is acknowledged: Nagle's algorithm.
+    /// As a small rest, until what was sent before is acknowledged late: Nagle's algorithm.
     pub held: StepFunction,
-    /// Segments with data that were sent, as far as the looks at requests and answers counted them.
-    pub segments: u64,
 }
+
+/// Segments with data that were sent since the look before, for each connection that is held, at most, if acknowledgements are late: they are by 40 ms
+/// or more, about as long as from look to look. Under load there always is a rest that waits for an acknowledgement, which comes at once.
+const SEGMENTS_EACH: u32 = 16;
 
 /// The queues of a trace.
 pub fn send_queues(trace: &Trace) -> BTreeMap<Sender<'_>, SendQueue> {
+    let table = &trace.open_requests;
+    let mut sent: HashMap<(u64, Sender<'_>), u32> = HashMap::new();
+    for row in 0..table.time_ns.len() {
+        let sender = (table.process[row], table.is_incoming[row], table.endpoint[row].as_str());
+        let segments = if table.is_incoming[row] { table.answers[row] } else { table.requests[row] };
+        *sent.entry((table.time_ns[row], sender)).or_default() += segments;
+    }
     let table = &trace.send_queues;
     let mut queues: BTreeMap<Sender<'_>, SendQueue> = BTreeMap::new();
     for row in 0..table.time_ns.len() {
+        let (time_ns, held) = (table.time_ns[row], table.held[row]);
         let sender = (table.process[row], table.is_incoming[row], table.endpoint[row].as_str());
+        let is_busy = sent.get(&(time_ns, sender)).is_some_and(|segments| *segments > SEGMENTS_EACH * held);
         let queue = queues.entry(sender).or_default();
-        queue.unread.0.push((table.time_ns[row], table.unread[row]));
-        queue.held.0.push((table.time_ns[row], table.held[row]));
-    }
-    let table = &trace.open_requests;
-    for row in 0..table.time_ns.len() {
-        let sender = (table.process[row], table.is_incoming[row], table.endpoint[row].as_str());
-        if let Some(queue) = queues.get_mut(&sender) {
-            queue.segments += u64::from(if table.is_incoming[row] { table.answers[row] } else { table.requests[row] });
-        }
+        queue.unread.0.push((time_ns, table.unread[row]));
+        queue.held.0.push((time_ns, if is_busy { 0 } else { held }));
     }
     queues
 }
@@ -50,31 +54,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_accepted_sends_answers_and_who_connected_requests() {
-        let mut trace = Trace::new(Manifest::default());
-        for (is_incoming, endpoint) in [(true, "TCP :80"), (false, "TCP 10.0.0.1:5432")] {
-            let (time_ns, process, endpoint) = (5, ProcessId::new(0), endpoint.to_owned());
+    fn what_is_held_under_load_is_not_held_for_long() {
+        let held = |is_incoming: bool, requests: u32, answers: u32| {
+            let mut trace = Trace::new(Manifest::default());
+            let (process, endpoint) = (ProcessId::new(0), "TCP :80".to_owned());
+            let (time_ns, unread, held) = (5, 0, 2);
             trace.send_queues.push(SendQueueRow {
                 time_ns,
                 process,
                 is_incoming,
                 endpoint: endpoint.clone(),
-                unread: 0,
-                held: 1,
+                unread,
+                held,
             });
-            let looked = OpenRequestRow {
-                time_ns,
-                process,
-                is_incoming,
-                endpoint,
-                connections: 1,
-                open: 1,
-                requests: 7,
-                answers: 3,
-            };
-            trace.open_requests.push(looked);
-        }
-        let segments: Vec<u64> = send_queues(&trace).into_values().map(|queue| queue.segments).collect();
-        assert_eq!(segments, [7, 3]);
+            let (connections, open) = (2, 2);
+            let look = OpenRequestRow { time_ns, process, is_incoming, endpoint, connections, open, requests, answers };
+            trace.open_requests.push(look);
+            send_queues(&trace).into_values().map(|queue| queue.held.0[0].1).sum::<u32>()
+        };
+        assert_eq!(held(true, 900, 32), 2, "who accepted sends answers");
+        assert_eq!(held(true, 900, 33), 0);
+        assert_eq!(held(false, 33, 0), 0, "who connected sends requests");
     }
 }

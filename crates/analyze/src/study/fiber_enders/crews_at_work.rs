@@ -6,14 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectType, ProcessId, StackId, ThreadId};
+use dwell_model::{ObjectType, ProcessId, StackId};
 use dwell_query::stacks::channels::{receives, sends};
 use dwell_query::stacks::go_runtime::{GO_MAIN, is_runtime_goroutine};
 use dwell_query::stacks::object::object_type;
 use dwell_store::tables::OffCpu;
 use dwell_store::{Table, Trace};
 
-use super::stays::{Doing, Held, Stay, at_work, is_fiber, is_open, parts_within, split_row, stays, union};
+use super::stays::{
+    Doing, Held, Stay, at_work, crews, is_fiber, is_open, length, parts_within, split_row, stays, union,
+};
 
 /// Places of waits that are looked at: the longest ones.
 const LOOKED_AT: usize = 64;
@@ -22,9 +24,6 @@ const NEARLY_ALL: f64 = 0.8;
 
 /// Where fibers of a process wait.
 type WaitPlace = (ProcessId, StackId);
-
-/// Fibers that one fiber made for the same work.
-type Crew<'t> = (ThreadId, &'t str);
 
 /// Names who ended open waits of fibers in `view`, whose first `fibers` threads are fibers that were looked at.
 pub fn name_crews_at_work(view: &mut Trace, fibers: usize) {
@@ -38,14 +37,12 @@ pub fn name_crews_at_work(view: &mut Trace, fibers: usize) {
         waits.into_iter().map(|(at, spans)| (at, union(spans))).collect();
     waits.sort_by_key(|(at, spans)| (std::cmp::Reverse(length(spans)), *at));
     waits.truncate(LOOKED_AT);
-    let stays = if waits.is_empty() { Vec::new() } else { stays(view, fibers) };
-    let found = |(at, waited): (WaitPlace, Vec<(u64, u64)>)| Some((at, crew_at_work(view, &stays, at, &waited)?));
+    let (stays, crews) =
+        if waits.is_empty() { (Vec::new(), Vec::new()) } else { (stays(view, fibers), crews(view, fibers)) };
+    let found =
+        |(at, waited): (WaitPlace, Vec<(u64, u64)>)| Some((at, crew_at_work(view, (&stays, &crews), at, &waited)?));
     let spans: BTreeMap<WaitPlace, Vec<Held>> = waits.into_iter().filter_map(found).collect();
     view.off_cpu = split(view, fibers, &spans);
-}
-
-fn length(spans: &[(u64, u64)]) -> u64 {
-    spans.iter().map(|(from, to)| to - from).sum()
 }
 
 fn place(view: &Trace, row: usize) -> WaitPlace {
@@ -68,15 +65,22 @@ fn waits_for_work(view: &Trace, fibers: usize, row: usize) -> bool {
 }
 
 /// When whom of the only crew of the process that was at work for nearly all of the waits kept them.
-fn crew_at_work(view: &Trace, stays: &[Stay], (process, at): WaitPlace, waited: &[(u64, u64)]) -> Option<Vec<Held>> {
-    let mut crews: BTreeMap<Crew<'_>, Vec<(&Stay, u8)>> = BTreeMap::new();
+fn crew_at_work(
+    view: &Trace,
+    (stays, crew_of): (&[Stay], &[u32]),
+    (process, at): WaitPlace,
+    waited: &[(u64, u64)],
+) -> Option<Vec<Held>> {
+    let mut crews: BTreeMap<u32, Vec<(&Stay, u8)>> = BTreeMap::new();
     for stay in stays.iter().filter(|stay| stay.stack != at) {
         let Some(fiber) = stay.fiber.get().filter(|fiber| view.threads.process[*fiber] == process) else { continue };
-        let name = view.threads.name[fiber].as_str();
-        if let Some(surety) = surety(view, stay).filter(|_| !is_runtime_goroutine(name)) {
-            crews.entry((view.threads.parent[fiber], name)).or_default().push((stay, surety));
+        if let Some(surety) = surety(view, stay) {
+            crews.entry(crew_of[fiber]).or_default().push((stay, surety));
         }
     }
+    crews.retain(|_, stays| {
+        stays[0].0.fiber.get().is_some_and(|fiber| !is_runtime_goroutine(&view.threads.name[fiber]))
+    });
     // Whoever runs comes before who sleeps: a ticker does that all the time.
     let surest = [1, 2].into_iter().find_map(|most| {
         let is_much = |stays: &[(&Stay, u8)]| {

@@ -1,8 +1,8 @@
 //! Where sampled fibers were when, and waits that are cut by who kept them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use dwell_model::{ObjectId, Outcome, StackId, ThreadId, WakerKind};
+use dwell_model::{ObjectId, Outcome, ProcessId, StackId, ThreadId, WakerKind};
 use dwell_store::tables::{OffCpu, OffCpuRow};
 use dwell_store::{Table, Trace};
 
@@ -69,6 +69,22 @@ pub fn stays(view: &Trace, fibers: usize) -> Vec<Stay> {
     let mut stays: Vec<Stay> = waits.chain(runs).filter(|stay| stay.to > stay.from).collect();
     stays.sort_by_key(|stay| stay.from);
     stays
+}
+
+/// Which fibers one fiber made for the same work: of each a number of their own.
+pub fn crews(view: &Trace, fibers: usize) -> Vec<u32> {
+    let threads = &view.threads;
+    let mut numbers: HashMap<(ProcessId, ThreadId, &str), u32> = HashMap::new();
+    let number = |fiber: usize| {
+        let next = numbers.len() as u32;
+        *numbers.entry((threads.process[fiber], threads.parent[fiber], threads.name[fiber].as_str())).or_insert(next)
+    };
+    (0..fibers).map(number).collect()
+}
+
+/// How long stretches of time are together, ns.
+pub fn length(spans: &[(u64, u64)]) -> u64 {
+    spans.iter().map(|(from, to)| to - from).sum()
 }
 
 /// The time that any of the spans covers, as spans apart.
