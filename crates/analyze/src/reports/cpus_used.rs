@@ -11,7 +11,7 @@ use crate::study::explain::{NO_CPU, machine_use};
 const TAKEN_SHARE: f64 = 0.2;
 /// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
 const STRAY_SHARE: f64 = 0.02;
-/// Samples of which the CPU is looked at, at least, where there are more: evenly spread ones.
+/// The CPUs of so many samples are looked at, evenly spread, or of up to twice as many.
 const LOOKED_AT: usize = 100_000;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
 const SPREAD_NS: u64 = 500_000_000;

@@ -20,8 +20,8 @@ pub struct SendQueue {
     pub held: StepFunction,
 }
 
-/// Segments with data that were sent since the look before, for each connection that is held, at most, if acknowledgements are late: they are by 40 ms
-/// or more, about as long as from look to look. Under load there always is a rest that waits for an acknowledgement, which comes at once.
+/// Segments with data that a connection sends between two looks at most, if what it holds waits for a late acknowledgement. That takes 40 ms, about the
+/// time from look to look. A busy connection always has a rest that waits, but its acknowledgement comes at once.
 const SEGMENTS_EACH: u32 = 16;
 
 /// The queues of a trace.
@@ -31,14 +31,16 @@ pub fn send_queues(trace: &Trace) -> BTreeMap<Sender<'_>, SendQueue> {
     for row in 0..table.time_ns.len() {
         let sender = (table.process[row], table.is_incoming[row], table.endpoint[row].as_str());
         let segments = if table.is_incoming[row] { table.answers[row] } else { table.requests[row] };
-        *sent.entry((table.time_ns[row], sender)).or_default() += segments;
+        let known = sent.entry((table.time_ns[row], sender)).or_default();
+        *known = known.saturating_add(segments);
     }
     let table = &trace.send_queues;
     let mut queues: BTreeMap<Sender<'_>, SendQueue> = BTreeMap::new();
     for row in 0..table.time_ns.len() {
         let (time_ns, held) = (table.time_ns[row], table.held[row]);
         let sender = (table.process[row], table.is_incoming[row], table.endpoint[row].as_str());
-        let is_busy = sent.get(&(time_ns, sender)).is_some_and(|segments| *segments > SEGMENTS_EACH * held);
+        let is_busy =
+            sent.get(&(time_ns, sender)).is_some_and(|segments| *segments > SEGMENTS_EACH.saturating_mul(held));
         let queue = queues.entry(sender).or_default();
         queue.unread.0.push((time_ns, table.unread[row]));
         queue.held.0.push((time_ns, if is_busy { 0 } else { held }));

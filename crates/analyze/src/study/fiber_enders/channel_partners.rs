@@ -12,7 +12,8 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::tables::OffCpu;
 use dwell_store::{Table, Trace};
 
-use super::stays::{Doing, Held, Stay, at_work, crews, is_open, length, split_row, stays, union};
+use super::stays::{Doing, Held, Stay, at_work, crews, is_open, split_row, stays};
+use crate::study::intervals::{length_ns, union};
 
 /// Ends of channels that are looked at: those at which fibers waited for longest.
 const LOOKED_AT: usize = 64;
@@ -83,13 +84,13 @@ pub fn name_channel_partners(view: &mut Trace, fibers: usize) {
     for (row, at) in at_end.iter().enumerate().filter_map(|(row, at)| Some((row, (*at)?))) {
         found.entry(at).or_default().extend(off.thread[row].get());
         if is_open(off, row) {
-            open.entry(at).or_default().push((off.start_ns[row], off.start_ns[row] + off.wait_ns[row]));
+            open.entry(at).or_default().push((off.start_ns[row], off.start_ns[row].saturating_add(off.wait_ns[row])));
         }
     }
     let open = open.into_iter().map(|(at, spans)| (at, union(spans)));
     let mut open: Vec<(ChannelEnd, Vec<(u64, u64)>)> =
         open.filter(|((object, end), _)| found.contains_key(&(*object, end.other()))).collect();
-    open.sort_by_key(|(at, spans)| (Reverse(length(spans)), *at));
+    open.sort_by_key(|(at, spans)| (Reverse(length_ns(spans)), *at));
     open.truncate(LOOKED_AT);
     let (stays, crews) =
         if open.is_empty() { (Vec::new(), Vec::new()) } else { (stays(view, fibers), crews(view, fibers)) };

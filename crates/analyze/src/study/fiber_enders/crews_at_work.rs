@@ -13,9 +13,8 @@ use dwell_query::stacks::object::object_type;
 use dwell_store::tables::OffCpu;
 use dwell_store::{Table, Trace};
 
-use super::stays::{
-    Doing, Held, Stay, at_work, crews, is_fiber, is_open, length, parts_within, split_row, stays, union,
-};
+use super::stays::{Doing, Held, Stay, at_work, crews, is_fiber, is_open, parts_within, split_row, stays};
+use crate::study::intervals::{length_ns, union};
 
 /// Places of waits that are looked at: the longest ones.
 const LOOKED_AT: usize = 64;
@@ -35,7 +34,7 @@ pub fn name_crews_at_work(view: &mut Trace, fibers: usize) {
     }
     let mut waits: Vec<(WaitPlace, Vec<(u64, u64)>)> =
         waits.into_iter().map(|(at, spans)| (at, union(spans))).collect();
-    waits.sort_by_key(|(at, spans)| (std::cmp::Reverse(length(spans)), *at));
+    waits.sort_by_key(|(at, spans)| (std::cmp::Reverse(length_ns(spans)), *at));
     waits.truncate(LOOKED_AT);
     let (stays, crews) =
         if waits.is_empty() { (Vec::new(), Vec::new()) } else { (stays(view, fibers), crews(view, fibers)) };
@@ -86,7 +85,7 @@ fn crew_at_work(
         let is_much = |stays: &[(&Stay, u8)]| {
             let parts = stays.iter().filter(|(_, surety)| *surety <= most);
             let within = union(parts.flat_map(|(stay, _)| parts_within(stay, waited)).collect());
-            length(&within) as f64 >= NEARLY_ALL * length(waited) as f64
+            length_ns(&within) as f64 >= NEARLY_ALL * length_ns(waited) as f64
         };
         let busy: Vec<&Vec<(&Stay, u8)>> = crews.values().filter(|stays| is_much(stays)).collect();
         (!busy.is_empty()).then_some(busy)

@@ -26,7 +26,8 @@ mod tests;
 use self::channel_partners::name_channel_partners;
 use self::child_processes::name_child_processes;
 use self::crews_at_work::name_crews_at_work;
-use self::stays::{Held, Stay, is_fiber, split_row, stays, union};
+use self::stays::{Held, Stay, is_fiber, split_row, stays};
+use crate::study::intervals::union;
 
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
 const CALLERS: usize = 3;

@@ -9,8 +9,11 @@ use dwell_store::{Table, Trace};
 /// What a fiber does at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
+    /// It runs.
     Runs,
+    /// It is ready, and others run.
     Ready,
+    /// It waits.
     Waits,
 }
 
@@ -80,24 +83,6 @@ pub fn crews(view: &Trace, fibers: usize) -> Vec<u32> {
         *numbers.entry((threads.process[fiber], threads.parent[fiber], threads.name[fiber].as_str())).or_insert(next)
     };
     (0..fibers).map(number).collect()
-}
-
-/// How long stretches of time are together, ns.
-pub fn length(spans: &[(u64, u64)]) -> u64 {
-    spans.iter().map(|(from, to)| to - from).sum()
-}
-
-/// The time that any of the spans covers, as spans apart.
-pub fn union(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    spans.sort_unstable();
-    let mut apart: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in spans {
-        match apart.last_mut() {
-            Some((_, end)) if from <= *end => *end = (*end).max(to),
-            _ => apart.push((from, to)),
-        }
-    }
-    apart
 }
 
 /// Pushes the row in pieces, each ended by whoever its span names, who had what was waited for if `is_lock`.
