@@ -1,10 +1,13 @@
 //! A fast hash of small keys.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map under [`WordHasher`].
 pub type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
+
+/// A set under [`WordHasher`].
+pub type WordSet<K> = HashSet<K, BuildHasherDefault<WordHasher>>;
 
 /// Hashes a few words fast; keys come from the trace's own tables, and a trace made to collide only slows its reader.
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,7 +31,7 @@ pub use control::{
 pub use dwell_files::Folder;
 pub use error::{Error, Result};
 pub use folder::ResultFolder;
-pub use hash::{WordHasher, WordMap};
+pub use hash::{WordHasher, WordMap, WordSet};
 pub use index::{Column, Index, IndexWriter, caches};
 pub use manifest::{
     CpuInfo, CpuPlace, CpuTaken, CpuUse, DelayEdges, DelayFacts, Edges, LossTime, Manifest, OWN_PROGRAM,
@@ -42,6 +42,7 @@ pub use packed_result::{PackFailure, PrivatePart, begins_packed_result, pack, un
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{
-    Annotations, CodeTables, DelayTables, Estimate, EventKey, EventTotals, Events, FiberTables, Nesting, OUTSIDE,
-    OffCpuEvents, OffCpuTimes, Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Trace,
+    Annotations, CodeTables, DelayTables, Estimate, EventKey, EventTotals, Events, FiberTables, KeyWaits, Nesting,
+    OUTSIDE, OffCpuEvents, OffCpuTimes, Opened, STACK_QUESTIONS, SampleEvents, Scope, SocketTables, SpanState,
+    StackAnswers, ThreadStates, Trace,
 };

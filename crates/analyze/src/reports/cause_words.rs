@@ -267,9 +267,10 @@ fn ran_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCa
     (place != root.at).then(|| say!(CAUSE_RAN_BETWEEN, place = place))
 }
 
-/// The largest of the functions that it ran in, where none stands out.
+/// The largest of the functions or lines that it ran in, where none stands out.
 fn pieces(root: &RootCause) -> Option<Sentence> {
-    let pieces: Vec<String> = root.pieces.iter().map(|(at, ns)| format!("{at} {}", duration(*ns))).collect();
+    let told = |(at, share): &(String, f64)| format!("{at} {}", duration((share * root.told_ns() as f64) as u64));
+    let pieces: Vec<String> = root.pieces.iter().map(told).collect();
     (!pieces.is_empty()).then(|| say!(CAUSE_PIECES, pieces = pieces.join(", ")))
 }
 

@@ -102,6 +102,8 @@ const SEEN: f64 = 0.1;
 const HARDLY_OWN: f64 = 0.2;
 /// Part of what a program could have run from which on it must have been kept from it by others, if by nothing else.
 const MOSTLY_DENIED: f64 = 0.5;
+/// Part of the time for which Dwell was seen that the other program with most must have been seen for, if it is named before all others.
+const MUCH_BESIDE_DWELL: f64 = 0.2;
 /// Others that are named.
 const NAMED: usize = 3;
 /// Part of a group's periods that must have been cut short.
@@ -183,6 +185,8 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     if !enough || denied_ns < DENIED_NS || !(is_explained || by_elimination) {
         return None;
     }
+    // Who was seen for a moment, beside Dwell, is not called the first.
+    let is_much = |rival: &Rival| rival.ns as f64 * part >= MUCH_BESIDE_DWELL * taken_ns(&by_dwell) as f64;
     let name = |rival: &Rival| format!("{} {}", rival.name, duration(rival.ns));
     let names: Vec<String> = rivals.iter().take(NAMED).map(name).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
@@ -191,7 +195,7 @@ fn cpus_taken(fold: &Fold<'_>, run_queue: &RunQueue) -> Option<QueueCause> {
     let text = say!(CPUS_TAKEN, share = share, others = others, names = names);
     Some(QueueCause {
         reason: priority.map_or(QueueReason::OtherPrograms, QueueReason::LowPriority),
-        subject: by_others.first().map(|rival| rival.name.clone()).unwrap_or_default(),
+        subject: by_others.first().filter(|rival| is_much(rival)).map(|rival| rival.name.clone()).unwrap_or_default(),
         evidence: text.into(),
         stack: StackId::NONE,
         may_be_harmless: false,

@@ -10,7 +10,7 @@ use dwell_query::question::windows::elapsed_ns;
 use dwell_query::stacks::frames::frame_rows;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace, WordMap};
-use dwell_work::stop;
+use dwell_work::{parallel, stop};
 
 /// Sleeps from which on they are a loop's, and how long they are at most on average, ns.
 const POLLS: usize = 5;
@@ -100,13 +100,17 @@ impl Sleeps {
 impl PollLoops {
     /// Those of a trace.
     pub fn new(trace: &Trace) -> Self {
-        let place = |key: &EventKey| is_sleep(trace, key).then(|| sleep_place(trace, key.stack()));
+        let mut places: WordMap<StackId, SleepPlace> = WordMap::default();
+        let mut place_of = |stack: StackId| *places.entry(stack).or_insert_with(|| sleep_place(trace, stack));
+        let place = |key: &EventKey| is_sleep(trace, key).then(|| place_of(key.stack()));
         let keys: Vec<Option<SleepPlace>> = trace.events().keys.iter().map(place).collect();
         let sleepers: BTreeSet<usize> = (trace.events().keys.iter().zip(&keys))
             .filter(|(_, place)| place.is_some())
             .filter_map(|(key, _)| key.thread().get())
             .collect();
-        let mut sleeps: Vec<Sleeps> = sleepers.into_iter().flat_map(|thread| sleeps_of(trace, &keys, thread)).collect();
+        let sleepers: Vec<usize> = sleepers.into_iter().collect();
+        let found = parallel::map(sleepers.len(), |at| sleeps_of(trace, &keys, sleepers[at]));
+        let mut sleeps: Vec<Sleeps> = found.into_iter().flatten().collect();
         sleeps.sort_by_key(|of| (Reverse(of.slept_ns), of.thread, of.from));
         let mut found = Self::default();
         for of in sleeps.iter().take(LOOKED_AT) {

@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::frames::functions;
+use crate::stacks::stack_questions::{StackQuestion, answer};
 
 /// Frames at the leaf in which the runtime's function is.
 const DEPTH: usize = 8;
@@ -23,19 +24,23 @@ const TAKES: &[&str] = &[
 
 /// Whether a stack is one of a thread that hands something over to a queue, by the innermost function that says either.
 pub fn hands_to_queue(trace: &Trace, stack: StackId) -> bool {
-    let verbs = functions(trace, stack).take(QUEUE_DEPTH).map(method);
-    verbs.filter(|verb| GIVES.contains(verb) || TAKES.contains(verb)).map(|verb| GIVES.contains(&verb)).next()
-        == Some(true)
-        && !awaits_result(trace, stack)
+    answer(trace, stack, StackQuestion::HandsToQueue, || {
+        let verbs = functions(trace, stack).take(QUEUE_DEPTH).map(method);
+        verbs.filter(|verb| GIVES.contains(verb) || TAKES.contains(verb)).map(|verb| GIVES.contains(&verb)).next()
+            == Some(true)
+            && !awaits_result(trace, stack)
+    })
 }
 
 /// Whether a stack is one of a thread that takes what others hand over to a queue. A pool that keeps its connections in a queue
 /// is none: SQLAlchemy's does.
 pub fn receives_from_queue(trace: &Trace, stack: StackId) -> bool {
-    let calls = || functions(trace, stack).take(QUEUE_DEPTH);
-    let of_queue =
-        |function: &str| function.to_ascii_lowercase().contains("queue") && TAKES.contains(&method(function));
-    calls().any(of_queue) && !calls().any(|function| function.to_ascii_lowercase().contains("pool"))
+    answer(trace, stack, StackQuestion::ReceivesFromQueue, || {
+        let calls = || functions(trace, stack).take(QUEUE_DEPTH);
+        let of_queue =
+            |function: &str| function.to_ascii_lowercase().contains("queue") && TAKES.contains(&method(function));
+        calls().any(of_queue) && !calls().any(|function| function.to_ascii_lowercase().contains("pool"))
+    })
 }
 
 /// What functions of clients are called that wait for the next message of a broker, within a time or for ever.
@@ -52,9 +57,11 @@ const AWAITS: &str = "AsyncResult.";
 
 /// Whether a stack is one of a thread that waits for a broker's next message.
 pub fn consumes_messages(trace: &Trace, stack: StackId) -> bool {
-    let calls = || functions(trace, stack).take(CLIENT_DEPTH);
-    calls().any(|function| CONSUMES.contains(&method(function)))
-        && !calls().any(|function| function.starts_with(AWAITS))
+    answer(trace, stack, StackQuestion::ConsumesMessages, || {
+        let calls = || functions(trace, stack).take(CLIENT_DEPTH);
+        calls().any(|function| CONSUMES.contains(&method(function)))
+            && !calls().any(|function| function.starts_with(AWAITS))
+    })
 }
 
 /// What functions are called that take the next message of a mailbox.
@@ -62,9 +69,11 @@ const TAKES_MESSAGE: &[&str] = &["recv", "receive", "pop", "pop_front", "take", 
 
 /// Whether a stack is one of a thread that takes a message. Queues of Java do not count: pools are made of them, too.
 pub fn takes_message(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack)
-        .take(QUEUE_DEPTH)
-        .any(|function| TAKES_MESSAGE.contains(&method(function)) && !function.starts_with("java."))
+    answer(trace, stack, StackQuestion::TakesMessage, || {
+        functions(trace, stack)
+            .take(QUEUE_DEPTH)
+            .any(|function| TAKES_MESSAGE.contains(&method(function)) && !function.starts_with("java."))
+    })
 }
 
 /// Functions that wait for the result of what their caller had others do: futures, promises, latches that these count down.
@@ -83,7 +92,7 @@ const AWAITS_RESULT: &[&str] = &[
 
 /// Whether a stack is one of a thread that waits for a result.
 pub fn awaits_result(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack).take(QUEUE_DEPTH).any(is_for_result)
+    answer(trace, stack, StackQuestion::AwaitsResult, || functions(trace, stack).take(QUEUE_DEPTH).any(is_for_result))
 }
 
 /// Functions of pools that run a task.
@@ -104,7 +113,9 @@ fn is_for_result(function: &str) -> bool {
 
 /// Whether a stack is one of a call of GLib's that waits for its answer, in a loop of its own: `g_dbus_connection_call_sync`.
 pub fn calls_synchronously(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack).take(QUEUE_DEPTH).any(is_synchronous)
+    answer(trace, stack, StackQuestion::CallsSynchronously, || {
+        functions(trace, stack).take(QUEUE_DEPTH).any(is_synchronous)
+    })
 }
 
 fn is_synchronous(function: &str) -> bool {

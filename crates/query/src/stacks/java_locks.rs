@@ -4,6 +4,7 @@ use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::frames::functions;
+use crate::stacks::stack_questions::{StackQuestion, answer};
 
 /// Frames from the leaf in which the function is that takes or waits.
 const DEPTH: usize = 24;
@@ -19,7 +20,9 @@ const TAKE: &[&str] = &[
 
 /// Whether a stack is one of a thread that waits for a monitor or a lock of Java's.
 pub fn takes_java_lock(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack).take(DEPTH).any(|function| TAKE.iter().any(|take| function.starts_with(take)))
+    answer(trace, stack, StackQuestion::TakesJavaLock, || {
+        functions(trace, stack).take(DEPTH).any(|function| TAKE.iter().any(|take| function.starts_with(take)))
+    })
 }
 
 #[cfg(test)]
@@ -33,9 +36,12 @@ mod tests {
         let mut trace = trace("a: #j");
         let stack = trace.events().off_cpu_key(0).stack();
         assert!(!takes_java_lock(&trace, stack));
-        trace.frames.function.fill("ObjectMonitor::wait(long, bool, JavaThread*)".into());
-        assert!(!takes_java_lock(&trace, stack));
-        trace.frames.function.fill("ObjectMonitor::enter(JavaThread*)".into());
-        assert!(takes_java_lock(&trace, stack));
+        let mut takes_in = |function: &str| {
+            trace.frames.function.fill(function.into());
+            trace.tables_changed();
+            takes_java_lock(&trace, stack)
+        };
+        assert!(!takes_in("ObjectMonitor::wait(long, bool, JavaThread*)"));
+        assert!(takes_in("ObjectMonitor::enter(JavaThread*)"));
     }
 }

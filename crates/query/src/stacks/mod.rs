@@ -16,5 +16,6 @@ pub mod object;
 pub mod own_code;
 pub mod project;
 pub mod spin;
+pub mod stack_questions;
 pub mod system_calls;
 pub mod tasks;

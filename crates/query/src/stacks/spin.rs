@@ -106,6 +106,8 @@ const PATTERNS: &[Pattern] = &[
             "gomp_simple_barrier_wait*",
             "gomp_thread_start",
             "gomp_team_end",
+            // Distributions and Python's wheels leave out the names of its own functions. It does no work but to wait.
+            "[libgomp*]func@*",
         ],
     ),
     spin(
@@ -273,6 +275,9 @@ mod tests {
     fn runtimes_are_told_apart() {
         assert_eq!(matching("pthread_spin_lock"), Some(CpuKind::Spin(SpinKind::Lock)));
         assert_eq!(matching("gomp_team_barrier_wait_end"), Some(CpuKind::Spin(SpinKind::Imbalance)));
+        assert_eq!(matching("[libgomp.so.1.0.0]func@0x1e2d0"), Some(CpuKind::Spin(SpinKind::Imbalance)));
+        assert_eq!(matching("[libgomp-a34b3233.so.1]func@0x1e2d0"), Some(CpuKind::Spin(SpinKind::Imbalance)));
+        assert_eq!(matching("[libfoo.so.1]func@0x1e2d0"), None);
         assert_eq!(matching("GOMP_parallel"), Some(CpuKind::Overhead(OverheadKind::Scheduling)));
         assert_eq!(matching("__kmpc_reduce_nowait"), Some(CpuKind::Overhead(OverheadKind::Reduction)));
         assert_eq!(matching("__pthread_create_2_1"), Some(CpuKind::Overhead(OverheadKind::Creation)));

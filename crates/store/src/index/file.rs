@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::folder::ResultFolder;
 
 /// Version of the index's form; also raised when what analysis adds changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const MAGIC: u64 = u64::from_le_bytes(*b"DWELLIDX");
 /// Bytes of the header: magic, version, identity, then number, place and size of each section, and a checksum.
 pub(super) const HEADER: usize = 4096;

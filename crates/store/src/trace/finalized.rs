@@ -11,6 +11,7 @@ use super::events::Events;
 use super::fibers::FiberTables;
 use super::nesting::Nesting;
 use super::sockets::{ReferredRows, SocketTables};
+use super::stack_answers::StackAnswers;
 use crate::error::{Error, Result};
 use crate::folder::{ResultFolder, TABLES};
 use crate::index::Index;
@@ -60,6 +61,8 @@ pub struct Trace {
     /// Made of the tables at first use, or mapped.
     events: OnceLock<Arc<Events>>,
     nesting: OnceLock<Arc<Nesting>>,
+    /// Of the tables `stacks` and `frames`, as far as somebody asked.
+    stack_answers: OnceLock<Arc<StackAnswers>>,
     index: Option<Arc<Index>>,
 }
 
@@ -94,6 +97,7 @@ impl Trace {
             notices: Notices::default(),
             events: OnceLock::new(),
             nesting: OnceLock::new(),
+            stack_answers: OnceLock::new(),
             index: None,
         }
     }
@@ -111,9 +115,15 @@ impl Trace {
         self.nesting.get_or_init(|| Arc::new(if self.annotations.nests() { made() } else { Nesting::default() }))
     }
 
-    /// After tables were changed: the events are made of them anew.
+    /// What was found out about its stacks.
+    pub fn stack_answers(&self) -> &StackAnswers {
+        self.stack_answers.get_or_init(|| Arc::new(StackAnswers::new(self.stacks.frame.len())))
+    }
+
+    /// After tables were changed: the events are made of them anew, and what is known of stacks is found out again.
     pub fn tables_changed(&mut self) {
         (self.events, self.nesting, self.index) = (OnceLock::new(), OnceLock::new(), None);
+        self.stack_answers = OnceLock::new();
     }
 
     /// The index that the events are of. The tables `off_cpu` and `samples` are empty then.

@@ -23,6 +23,7 @@ mod section {
     pub const ESTIMATES: u64 = 20;
     pub const KEYS: u64 = 21;
     pub const TOTALS: u64 = 22;
+    pub const KEY_WAITS: u64 = 23;
 }
 
 impl Events {
@@ -39,6 +40,7 @@ impl Events {
             },
             estimates: index.column(section::ESTIMATES),
             keys: index.column(section::KEYS),
+            key_waits: index.column(section::KEY_WAITS),
             totals: index.column(section::TOTALS).first().copied().unwrap_or_default(),
         }
     }
@@ -148,8 +150,9 @@ impl IndexWriter {
         making.samples.finish();
         self.extend(&making.samples.take())?;
         self.end_section(section::SAMPLE_BYTES, begin);
-        let (keys, estimates) = making.number_keys();
+        let (keys, key_waits, estimates) = making.number_keys();
         self.append(section::KEYS, &keys)?;
+        self.append(section::KEY_WAITS, &key_waits)?;
         self.append(section::ESTIMATES, &estimates)?;
         self.append(section::TOTALS, &[making.totals])?;
         self.append(section::OFF_RANGES, &making.off_cpu.ranges)?;

@@ -12,15 +12,17 @@ mod finalized;
 mod indexing;
 mod nesting;
 mod sockets;
+mod stack_answers;
 mod states;
 
 pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use delays::DelayTables;
-pub use events::{Estimate, EventKey, EventTotals, Events, OffCpuEvents, OffCpuTimes, SampleEvents};
+pub use events::{Estimate, EventKey, EventTotals, Events, KeyWaits, OffCpuEvents, OffCpuTimes, SampleEvents};
 pub use fibers::FiberTables;
 pub use finalized::Trace;
 pub use indexing::Opened;
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use sockets::SocketTables;
+pub use stack_answers::{STACK_QUESTIONS, StackAnswers};
 pub use states::{SpanState, ThreadStates};

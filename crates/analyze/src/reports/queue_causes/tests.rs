@@ -98,6 +98,11 @@ fn cpus_that_others_took_are_told_with_their_names() {
     let text = taken.evidence.to_string();
     assert_eq!(taken.subject, "stress");
     assert!(text.contains("got 50.0 % of the CPU time") && text.contains("stress 60.0 ms"), "{text}");
+    let mut beside_dwell = beside("stress", 60);
+    beside_dwell.manifest.taken.rivals.insert(0, Rival { name: OWN_PROGRAM.into(), ns: 60 * CELL });
+    assert_eq!(self::causes(&beside_dwell)[0].subject, "stress");
+    beside_dwell.manifest.taken.rivals[0].ns = 400 * CELL;
+    assert_eq!(self::causes(&beside_dwell).first().map_or("", |cause| &cause.subject), "", "hardly seen beside Dwell");
     let dwell = reasons(&beside(OWN_PROGRAM, 60));
     assert!(!dwell.contains(&QueueReason::OtherPrograms), "it is the measurement itself");
     let nobody = reasons(&beside("stress", 10));

@@ -6,7 +6,6 @@ use dwell_model::{ObjectType, ProcessId, WakerKind};
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
-use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::open_requests::answered_requests;
 use crate::study::explain::terms::{RoleId, is_of_event_loop, listens};
 use crate::study::explain::wait_ends::{waited_for, waker_of};
@@ -43,12 +42,11 @@ impl AskedFromOutside {
     pub fn new(
         trace: &Trace,
         role_of: &dyn Fn(usize) -> RoleId,
-        dialogues: &Dialogues<'_>,
         is_idle: &dyn Fn(usize) -> bool,
         has_one_per_connection: &dyn Fn(RoleId) -> bool,
     ) -> Self {
         let mut processes = HashSet::new();
-        let mut asked = usual_roles(trace, dialogues, |number, key| {
+        let mut asked = usual_roles(trace, |number, key| {
             let thread = key.thread().get().filter(|_| is_idle(number) && is_question(trace, key))?;
             processes.insert(trace.threads.process[thread]);
             Some(role_of(thread))
@@ -62,7 +60,7 @@ impl AskedFromOutside {
         let of_one_process = |one: usize, other: usize| trace.threads.process[one] == trace.threads.process[other];
         // Those to which these hand on what they were asked, and those that tell their loops that something is done: workers that are
         // never without work are never seen to be given any.
-        let workers = usual_roles(trace, dialogues, |number, key| {
+        let workers = usual_roles(trace, |number, key| {
             let (thread, waker) = key.thread().get().zip(waker_of(key))?;
             let worker = match (is_asked(thread), is_asked(waker)) {
                 (false, true) if is_idle(number) => thread,
@@ -141,15 +139,11 @@ pub fn is_from_outside(key: &EventKey) -> bool {
 }
 
 /// Roles with enough waits, by the role that a key's waits tell of, if any.
-fn usual_roles(
-    trace: &Trace,
-    dialogues: &Dialogues<'_>,
-    mut role_of_key: impl FnMut(usize, &EventKey) -> Option<RoleId>,
-) -> HashSet<RoleId> {
+fn usual_roles(trace: &Trace, mut role_of_key: impl FnMut(usize, &EventKey) -> Option<RoleId>) -> HashSet<RoleId> {
     let mut counts: HashMap<RoleId, u64> = HashMap::new();
-    for (number, key) in trace.events().keys.iter().enumerate() {
+    for (number, (key, waits)) in trace.events().keys.iter().zip(&*trace.events().key_waits).enumerate() {
         if let Some(role) = role_of_key(number, key) {
-            *counts.entry(role).or_default() += dialogues.waits(number);
+            *counts.entry(role).or_default() += waits.count;
         }
     }
     counts.retain(|_, count| *count >= USUAL);

@@ -1,10 +1,15 @@
 //! Whether threads wake one another in a circle, as those do that take turns: in a pipeline each one wakes the next, and nobody the first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Whether there is a circle among those who wake others: pairs of the waker and the woken thread, with how often. Rare ones do not count.
-/// Where each was woken once only, no circle can have closed: then there may be one.
-pub fn have_circle(wake_ups: &BTreeMap<(u32, u32), u64>) -> bool {
+use dwell_store::WordMap;
+
+/// Pairs of the waker and the woken thread, with how often.
+pub type WakeUps = WordMap<(u32, u32), u64>;
+
+/// Whether there is a circle among those who wake others. Rare wake-ups do not count. Where each was woken once only, no circle can have
+/// closed: then there may be one.
+pub fn have_circle(wake_ups: &WakeUps) -> bool {
     let most = wake_ups.values().copied().max().unwrap_or(0);
     if most == 1 {
         return true;
@@ -31,16 +36,16 @@ mod tests {
 
     #[test]
     fn a_pipeline_has_no_circle_and_turns_are_one() {
-        let count = |pairs: &[(u32, u32)]| pairs.iter().map(|pair| (*pair, 9)).collect::<BTreeMap<_, _>>();
+        let count = |pairs: &[(u32, u32)]| pairs.iter().map(|pair| (*pair, 9)).collect::<WakeUps>();
         assert!(!have_circle(&count(&[(0, 1), (1, 2), (2, 3)])));
         assert!(have_circle(&count(&[(0, 1), (1, 2), (2, 0)])));
         assert!(have_circle(&count(&[(5, 0), (0, 1), (1, 0)])));
         assert!(!have_circle(&count(&[])));
-        assert!(have_circle(&BTreeMap::from([((0, 1), 1), ((1, 2), 1)])), "a lock that each had once");
+        assert!(have_circle(&[((0, 1), 1), ((1, 2), 1)].into_iter().collect()), "a lock that each had once");
         let mut end = count(&[(0, 1), (1, 2)]);
         end.insert((2, 0), 1);
         assert!(have_circle(&end));
-        end.values_mut().take(2).for_each(|count| *count = 100);
+        end.extend([((0, 1), 100), ((1, 2), 100)]);
         assert!(!have_circle(&end), "as when threads end");
     }
 }

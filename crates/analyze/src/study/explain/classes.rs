@@ -120,7 +120,7 @@ impl<'n, 't> Classes<'n, 't> {
         let waiting_parents = waiting_parents(trace, dialogues.workloads());
         let keys = &trace.events().keys;
         let consumers: Vec<bool> = keys.iter().map(|key| consumes(names, trace, key)).collect();
-        let workers: Vec<bool> = keys.iter().map(|key| waits_as_worker(names, &dialogues, key)).collect();
+        let workers: Vec<bool> = keys.iter().map(|key| waits_as_worker(names, (trace, &dialogues), key)).collect();
         let standstill = Standstill::new(trace, names.stacks(), &mut is_idle);
         let to_fibers = answers_to_fibers(trace, names.stacks());
         let mut place_of = |key: &EventKey| names.place_of(key.stack());
@@ -168,8 +168,7 @@ impl<'n, 't> Classes<'n, 't> {
         classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
         let has_one_per_connection = |role: RoleId| names.has_one_per_connection(role);
-        classes.asked_from_outside =
-            AskedFromOutside::new(trace, role_of, &classes.dialogues, &is_idle, &has_one_per_connection);
+        classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &is_idle, &has_one_per_connection);
         classes
     }
 
@@ -474,7 +473,11 @@ impl<'n, 't> Classes<'n, 't> {
         let ender = self.wait_ends.ended_by(thread, row);
         let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);
         let is_lock = self.dialogues.is_lock(key.object());
-        if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender, false))) {
+        let parks = parks_threads(object_type(self.trace, key.object()));
+        // Else until the next of its own timers.
+        let may_ask = !parks || self.dialogues.are_alike(role, key.object(), key.stack());
+        let asks = |ender: RoleId| may_ask && self.dialogues.is_client(thread, ender, false);
+        if ender != row && (is_lock || ender_role.is_some_and(asks)) {
             return WaitClass::Demand; // a look at the clock within one wait for an answer
         }
         if self.dialogues.are_answered(role, key.object()) && self.dialogues.found_work(role, key.object(), key.stack())
@@ -487,7 +490,7 @@ impl<'n, 't> Classes<'n, 't> {
         if is_client_socket(waited_for(self.trace, &key))
             || self.asked.contains(&row)
             || calls_synchronously(self.trace, key.stack())
-            || self.is_client_of_usual_ender(thread, &key)
+            || (may_ask && self.is_client_of_usual_ender(thread, &key))
         {
             return WaitClass::GivenUp;
         }

@@ -5,14 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use dwell_model::{ObjectId, ObjectType, Outcome, StackId, ThreadId};
+use dwell_model::{ObjectId, ObjectType, Outcome, StackId};
 use dwell_query::stacks::channels::takes_message;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace, WordMap};
-use dwell_work::parallel;
 
-use crate::study::explain::bare_stacks::is_bare;
-use crate::study::explain::circles::have_circle;
+use crate::study::explain::bare_stacks::{is_bare, is_of_nameless_pool};
+use crate::study::explain::circles::{WakeUps, have_circle};
 use crate::study::explain::names::Names;
 use crate::study::explain::permits::by_permits;
 use crate::study::explain::programs::{ProgramId, Programs};
@@ -28,51 +27,52 @@ const RUNS: usize = 512;
 const ENOUGH: usize = 5;
 /// Part of the usual run after a wake-up that a thread must run after a time-out to have found work.
 const WORKED: f64 = 0.6;
+/// Part of the longer half's middle that the shorter half's of time-outs must be, if they are all the same; and what a timer may be late by, ns.
+const ALIKE: f64 = 0.95;
+const TIMER_SLACK_NS: f64 = 100_000.0;
 /// Threads that must end one another's waits for an object to work like a lock: two may be a client and its server.
 const PEERS: usize = 3;
 /// Waits of others that each of them must end on average: workers that shut down wake one another once.
 const TURNS: u64 = 3;
 
-/// What is known of a key's rows.
-#[derive(Clone, Copy)]
-struct KeyFacts {
-    first_end_ns: u64,
-    waits: u64,
-}
-
-const NEVER: KeyFacts = KeyFacts { first_end_ns: u64::MAX, waits: 0 };
-
-/// Lengths of runs after waits, ns.
+/// Lengths of runs after waits, ns, and of the waits that timed out.
 #[derive(Clone, Default)]
 struct Runs {
     woken: Vec<u64>,
     timed_out: Vec<u64>,
+    time_outs: Vec<u64>,
+}
+
+/// What is known of waits that timed out at one place.
+struct TimeOuts {
+    /// Whether they had found work.
+    found_work: bool,
+    /// Whether they are of the same length.
+    are_alike: bool,
 }
 
 /// Those who wait for one thing.
 #[derive(Default)]
 struct Peers {
     objects: BTreeSet<ObjectId>,
-    waiting: BTreeSet<ThreadId>,
-    /// Who ended their waits, and how many.
-    waking: BTreeMap<ThreadId, u64>,
-    /// The same of each waker and each of those whose waits it ended.
-    wake_ups: BTreeMap<(u32, u32), u64>,
+    /// How many waits each waker ended of each of those who waited.
+    wake_ups: WakeUps,
 }
 
 impl Peers {
     fn add(&mut self, key: &EventKey, waits: u64) {
         self.objects.insert(key.object());
-        self.waiting.insert(key.thread());
-        *self.waking.entry(key.waker()).or_default() += waits;
         *self.wake_ups.entry((key.waker().raw(), key.thread().raw())).or_default() += waits;
     }
 
     fn end_one_anothers_waits(&self) -> bool {
-        let both = self.waking.iter().filter(|(thread, _)| self.waiting.contains(thread));
+        let waiting: HashSet<u32> = self.wake_ups.keys().map(|(_, waiting)| *waiting).collect();
+        let mut waking: HashMap<u32, u64> = HashMap::new();
+        self.wake_ups.iter().for_each(|((waker, _), waits)| *waking.entry(*waker).or_default() += waits);
+        let both = waking.iter().filter(|(thread, _)| waiting.contains(thread));
         let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
         let by_turns = by_them >= TURNS * count as u64;
-        let are_most = 2 * count >= self.waiting.len() && 2 * by_them >= self.waking.values().sum::<u64>();
+        let are_most = 2 * count >= waiting.len() && 2 * by_them >= waking.values().sum::<u64>();
         count >= PEERS && by_turns && are_most && have_circle(&self.wake_ups)
     }
 }
@@ -105,9 +105,7 @@ pub struct Dialogues<'n> {
     peers: BTreeSet<ObjectId>,
     /// Those of them that one thread has and hands on to the next.
     handed_on: BTreeSet<ObjectId>,
-    /// How many waits each key has.
-    waits: Vec<u64>,
-    found_work: HashMap<WaitAt, bool>,
+    time_outs_at: HashMap<WaitAt, TimeOuts>,
     workloads: Workloads,
 }
 
@@ -134,8 +132,7 @@ impl<'n> Dialogues<'n> {
             time_outs: HashMap::new(),
             peers: BTreeSet::new(),
             handed_on: BTreeSet::new(),
-            waits: Vec::new(),
-            found_work: HashMap::new(),
+            time_outs_at: HashMap::new(),
             workloads: Workloads::new(trace, role_of),
         };
         for thread in 0..trace.threads.tid.len() {
@@ -144,14 +141,12 @@ impl<'n> Dialogues<'n> {
             }
         }
         dialogues.creations(trace);
-        let facts = facts(trace);
-        dialogues.wake_ups(trace, &facts);
-        dialogues.waits = facts.iter().map(|facts| facts.waits).collect();
+        dialogues.wake_ups(trace);
         let place_of = &mut |key: &EventKey| names.place_of(key.stack());
-        dialogues.find_peers(trace, &facts, place_of);
+        dialogues.find_peers(trace, place_of);
         dialogues.handed_on = by_turns(trace, place_of);
         dialogues.peers.extend(&dialogues.handed_on);
-        let by_permits = by_permits(trace, &dialogues.waits, role_of, names);
+        let by_permits = by_permits(trace, role_of, names);
         dialogues.peers.extend(by_permits);
         dialogues.find_work(trace);
         dialogues
@@ -174,13 +169,13 @@ impl<'n> Dialogues<'n> {
         }
     }
 
-    fn wake_ups(&mut self, trace: &Trace, facts: &[KeyFacts]) {
-        for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
+    fn wake_ups(&mut self, trace: &Trace) {
+        for (key, waits) in trace.events().keys_with_waits() {
             let outcome = Outcome::from_code(key.outcome());
             let woken = outcome == Outcome::Woken;
             let (thread, waker) = (key.thread().get(), key.waker().get());
             if let Some(thread) = thread.filter(|_| outcome == Outcome::TimedOut) {
-                *self.time_outs.entry(((self.role_of)(thread), key.object())).or_default() += facts.waits;
+                *self.time_outs.entry(((self.role_of)(thread), key.object())).or_default() += waits.count;
             }
             let Some((thread, waker)) = thread.zip(waker).filter(|(thread, waker)| thread != waker && woken) else {
                 continue;
@@ -189,34 +184,37 @@ impl<'n> Dialogues<'n> {
                 continue;
             }
             let (role, of_waker) = ((self.role_of)(thread), (self.role_of)(waker));
-            earlier(&mut self.answered, (thread, of_waker), facts.first_end_ns);
-            earlier(&mut self.asked, (waker, role), facts.first_end_ns);
-            earlier(&mut self.roles_answered, (role, of_waker), facts.first_end_ns);
-            earlier(&mut self.roles_asked, (of_waker, role), facts.first_end_ns);
+            earlier(&mut self.answered, (thread, of_waker), waits.first_end_ns);
+            earlier(&mut self.asked, (waker, role), waits.first_end_ns);
+            earlier(&mut self.roles_answered, (role, of_waker), waits.first_end_ns);
+            earlier(&mut self.roles_asked, (of_waker, role), waits.first_end_ns);
             if let Some((program, asker)) = self.programs.of(thread).zip(self.programs.of(waker)) {
-                earlier(&mut self.programs_asked, (asker, program), facts.first_end_ns);
+                earlier(&mut self.programs_asked, (asker, program), waits.first_end_ns);
             }
-            *self.enders.entry((role, key.object())).or_default().entry(of_waker).or_default() += facts.waits;
+            *self.enders.entry((role, key.object())).or_default().entry(of_waker).or_default() += waits.count;
         }
     }
 
     /// Objects that work like a lock, whatever they are: those who wait for them are those who end the others' waits. Where each
     /// thread of a role waits on an object of its own, the objects of one place are one.
-    fn find_peers(&mut self, trace: &Trace, facts: &[KeyFacts], place_of: &mut dyn FnMut(&EventKey) -> PlaceId) {
+    fn find_peers(&mut self, trace: &Trace, place_of: &mut dyn FnMut(&EventKey) -> PlaceId) {
         let mut of_object: HashMap<ObjectId, Peers> = HashMap::new();
         let mut of_place: HashMap<(RoleId, PlaceId), Peers> = HashMap::new();
-        for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
+        for (key, waits) in trace.events().keys_with_waits() {
             let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
             let Some(thread) = key.thread().get().filter(|_| woken && key.waker().is_some() && key.object().is_some())
             else {
                 continue;
             };
+            if is_of_nameless_pool(trace, key) {
+                continue;
+            }
             if !is_connection(trace, key.object()) {
-                of_object.entry(key.object()).or_default().add(key, facts.waits);
+                of_object.entry(key.object()).or_default().add(key, waits.count);
             }
             let may_be_lock = !takes_message(trace, key.stack()) && !is_bare(trace, key.stack());
             if parks_threads(object_type(trace, key.object())) && may_be_lock {
-                of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
+                of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, waits.count);
             }
         }
         let of_place = of_place.into_values().filter(|peers| peers.objects.len() >= PEERS);
@@ -249,22 +247,23 @@ impl<'n> Dialogues<'n> {
             return;
         }
         for thread in 0..trace.threads.tid.len() {
-            let mut before: Option<(u32, u64)> = None;
+            let mut before: Option<(u32, u64, u64)> = None;
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-                if let Some((key, ran)) = before.take()
+                if let Some((key, ran, waited)) = before.take()
                     && let Some((of, woken)) = of_key.get(&key)
                     && let Some(runs) = runs.get_mut(of)
                 {
                     let kept = if *woken { &mut runs.woken } else { &mut runs.timed_out };
                     if kept.len() < RUNS {
                         kept.push(times.start_ns.saturating_sub(ran));
+                        runs.time_outs.extend((!woken).then_some(waited));
                     }
                 }
                 let ran = times.start_ns.saturating_add(times.wait_ns).saturating_add(times.runnable_ns);
-                before = (times.wait_ns > 0).then_some((key, ran));
+                before = (times.wait_ns > 0).then_some((key, ran, times.wait_ns));
             });
         }
-        self.found_work = runs.into_iter().map(|(of, runs)| (of, worked(runs))).collect();
+        self.time_outs_at = runs.into_iter().map(|(of, runs)| (of, TimeOuts::of(runs))).collect();
     }
 
     /// Whether the thread asked the role before that one gave it anything: else it is served, or serves. Of a thread that
@@ -335,11 +334,6 @@ impl<'n> Dialogues<'n> {
         &self.workloads
     }
 
-    /// How many waits a key has, by its number.
-    pub fn waits(&self, key: usize) -> u64 {
-        self.waits.get(key).copied().unwrap_or(0)
-    }
-
     /// Whether the object works like a lock.
     pub fn is_lock(&self, object: ObjectId) -> bool {
         self.peers.contains(&object)
@@ -352,7 +346,13 @@ impl<'n> Dialogues<'n> {
 
     /// Whether threads do after a time-out what they do after a wake-up there: what they waited for was there.
     pub fn found_work(&self, role: RoleId, object: ObjectId, stack: StackId) -> bool {
-        self.found_work.get(&(role, object, stack)).copied().unwrap_or(false)
+        self.time_outs_at.get(&(role, object, stack)).is_some_and(|time_outs| time_outs.found_work)
+    }
+
+    /// Whether those who wait there until a time-out wait for as long each time, as far as is known: whoever has timers of his own waits until
+    /// the next of them.
+    pub fn are_alike(&self, role: RoleId, object: ObjectId, stack: StackId) -> bool {
+        self.time_outs_at.get(&(role, object, stack)).is_none_or(|time_outs| time_outs.are_alike)
     }
 }
 
@@ -369,36 +369,37 @@ fn is_connection(trace: &Trace, object: ObjectId) -> bool {
     }
 }
 
-/// Of each key: when a wait of it first ended, and how many there are.
-fn facts(trace: &Trace) -> Vec<KeyFacts> {
-    let events = trace.events();
-    let new = || vec![NEVER; events.keys.len()];
-    let add = |facts: &mut Vec<KeyFacts>, thread: usize| {
-        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
-            if let Some(of) = facts.get_mut(key as usize).filter(|_| times.wait_ns > 0) {
-                of.first_end_ns = of.first_end_ns.min(times.start_ns.saturating_add(times.wait_ns));
-                of.waits += 1;
-            }
-        });
-    };
-    let parts = parallel::fold(trace.threads.tid.len(), new, add);
-    let merge = |mut sum: Vec<KeyFacts>, part: Vec<KeyFacts>| {
-        for (ours, theirs) in sum.iter_mut().zip(part) {
-            ours.first_end_ns = ours.first_end_ns.min(theirs.first_end_ns);
-            ours.waits += theirs.waits;
-        }
-        sum
-    };
-    parts.into_iter().reduce(merge).unwrap_or_default()
+impl TimeOuts {
+    fn of(mut runs: Runs) -> Self {
+        let at = |lengths: &mut Vec<u64>, part: f64| {
+            let number = ((lengths.len() - 1) as f64 * part) as usize;
+            *lengths.select_nth_unstable(number).1 as f64
+        };
+        let are_several = runs.timed_out.len() >= ENOUGH;
+        let are_alike =
+            !are_several || at(&mut runs.time_outs, 0.25) + TIMER_SLACK_NS > ALIKE * at(&mut runs.time_outs, 0.75);
+        let found_work = runs.woken.len() >= ENOUGH
+            && are_several
+            && runs.woken.len() >= runs.timed_out.len()
+            && at(&mut runs.timed_out, 0.5) > WORKED * at(&mut runs.woken, 0.5);
+        Self { found_work: found_work && are_alike, are_alike }
+    }
 }
 
-fn worked(mut runs: Runs) -> bool {
-    let median = |runs: &mut Vec<u64>| {
-        let middle = runs.len() / 2;
-        *runs.select_nth_unstable(middle).1 as f64
-    };
-    runs.woken.len() >= ENOUGH
-        && runs.timed_out.len() >= ENOUGH
-        && runs.woken.len() >= runs.timed_out.len()
-        && median(&mut runs.timed_out) > WORKED * median(&mut runs.woken)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_an_answer_are_of_one_length_and_those_until_the_next_timer_are_not() {
+        let of = |time_outs: &[u64]| {
+            let runs = |count: usize| vec![1_000_000; count];
+            let time_outs: Vec<u64> = time_outs.iter().map(|ms| ms * 1_000_000).collect();
+            let found = TimeOuts::of(Runs { woken: runs(9), timed_out: runs(time_outs.len()), time_outs });
+            (found.found_work, found.are_alike)
+        };
+        assert_eq!(of(&[100, 100, 100, 101, 100, 30]), (true, true));
+        assert_eq!(of(&[16, 14, 12, 16, 13, 16]), (false, false));
+        assert_eq!(of(&[16, 3]), (false, true), "two tell nothing");
+    }
 }

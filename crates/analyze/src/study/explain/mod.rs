@@ -442,7 +442,7 @@ impl Explanation<'_, '_> {
         for root in &mut self.causes {
             let times = [&mut root.wait_ns, &mut root.wall_ns, &mut root.path_ns, &mut root.served_ns].into_iter();
             let of_chains = root.chains.iter_mut().map(|(_, ns)| ns);
-            let of_callers = root.callers.iter_mut().chain(&mut root.pieces).map(|(_, ns)| ns);
+            let of_callers = root.callers.iter_mut().map(|(_, ns)| ns);
             times.chain(of_chains).chain(of_callers).for_each(|ns| *ns = scaled(*ns));
         }
         self.accounts.values_mut().for_each(|account| account.scale(&scaled));

@@ -10,7 +10,7 @@ use dwell_query::stacks::call_stacks::CallStacks;
 use dwell_query::stacks::channels::receives_from_queue;
 use dwell_query::stacks::collectors::CollectorFunctions;
 use dwell_query::stacks::object::object_type;
-use dwell_store::{EventKey, Trace, WordMap};
+use dwell_store::{EventKey, Trace, WordMap, WordSet};
 
 use crate::study::explain::connection_threads::are_made_for_connections;
 use crate::study::explain::object_titles::{
@@ -48,6 +48,9 @@ impl Texts {
     }
 }
 
+/// Labels, each with a place at which threads wait for what has it.
+type LabelsAtPlaces = WordSet<(LabelId, PlaceId)>;
+
 /// How threads contend for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contention {
@@ -84,13 +87,13 @@ pub struct Names<'f, 't> {
     /// Objects of each label, up to two.
     objects_of: Vec<Vec<ObjectId>>,
     /// Labels that are locks, each with a place at which threads wait for it: what has no name shares its label.
-    locks: HashSet<(LabelId, PlaceId)>,
+    locks: LabelsAtPlaces,
     /// Those of them that have a holder, which no object tells.
-    handed_on: HashSet<(LabelId, PlaceId)>,
+    handed_on: LabelsAtPlaces,
     /// The same of calls that wait for the answer to their question.
-    questions: HashSet<(LabelId, PlaceId)>,
+    questions: LabelsAtPlaces,
     /// The same of waits by which something is handed over to a queue.
-    queue_puts: HashSet<(LabelId, PlaceId)>,
+    queue_puts: LabelsAtPlaces,
     places: Vec<CodePlace>,
     place_numbers: HashMap<CodePlace, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
@@ -117,10 +120,10 @@ impl<'f, 't> Names<'f, 't> {
             label_of: WordMap::default(),
             calls: Vec::new(),
             objects_of: Vec::new(),
-            locks: HashSet::new(),
-            handed_on: HashSet::new(),
-            questions: HashSet::new(),
-            queue_puts: HashSet::new(),
+            locks: LabelsAtPlaces::default(),
+            handed_on: LabelsAtPlaces::default(),
+            questions: LabelsAtPlaces::default(),
+            queue_puts: LabelsAtPlaces::default(),
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),

@@ -11,6 +11,7 @@ use dwell_query::stacks::channels::{receives_from_queue, takes_message};
 use dwell_query::stacks::object::object_type;
 use dwell_store::Trace;
 
+use crate::study::explain::bare_stacks::is_of_nameless_pool;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{PlaceId, RoleId, parks_threads};
 
@@ -27,28 +28,24 @@ struct Waits {
     by_role_mates: u64,
 }
 
-/// The objects on which threads wait for one of a few. `waits` are those of each key.
-pub fn by_permits(
-    trace: &Trace,
-    waits: &[u64],
-    role_of: &dyn Fn(usize) -> RoleId,
-    names: &mut Names<'_, '_>,
-) -> BTreeSet<ObjectId> {
+/// The objects on which threads wait for one of a few.
+pub fn by_permits(trace: &Trace, role_of: &dyn Fn(usize) -> RoleId, names: &mut Names<'_, '_>) -> BTreeSet<ObjectId> {
     let mut groups: BTreeMap<(RoleId, PlaceId), Waits> = BTreeMap::new();
     let mut of_object: HashMap<ObjectId, BTreeSet<(RoleId, PlaceId)>> = HashMap::new();
-    for (key, waits) in trace.events().keys.iter().zip(waits).filter(|(_, waits)| **waits > 0) {
+    for (key, waits) in trace.events().keys_with_waits() {
         let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
         let both = key.thread().get().zip(key.waker().get()).filter(|(thread, waker)| thread != waker && woken);
-        let Some((thread, waker)) = both.filter(|_| parks_threads(object_type(trace, key.object()))) else { continue };
+        let may_be_shared = || parks_threads(object_type(trace, key.object())) && !is_of_nameless_pool(trace, key);
+        let Some((thread, waker)) = both.filter(|_| may_be_shared()) else { continue };
         let (role, place) = (role_of(thread), names.place_of(key.stack()));
         let of = groups.entry((role, place)).or_default();
         of.objects.insert(key.object());
         of_object.entry(key.object()).or_default().insert((role, place));
-        of.all += waits;
+        of.all += waits.count;
         let is_mate =
             role_of(waker) == role && !receives_from_queue(trace, key.stack()) && !takes_message(trace, key.stack());
         if is_mate && names.are_of_one_activity(key.stack(), key.waker_stack()) {
-            of.by_role_mates += waits;
+            of.by_role_mates += waits.count;
         }
     }
     let is_shared = |of: &Waits| of.by_role_mates >= HABIT && of.by_role_mates as f64 >= BY_ROLE_MATES * of.all as f64;

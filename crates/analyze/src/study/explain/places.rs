@@ -34,16 +34,26 @@ pub fn function_at(at: &str) -> &str {
     at.rsplit_once(" (").map_or(at, |(function, _)| function)
 }
 
-/// What tells the function of a place from others: its name; of the body of a Python module, which has none, its file as well.
+/// Where in the body of a script a place is, `file:line`; none of a function with a name.
+pub fn line_of_body(at: &str) -> Option<&str> {
+    let (body, line) = at.rsplit_once(" (")?;
+    BODIES.contains(&body).then(|| line.trim_end_matches(')'))
+}
+
+/// What tells the function of a place from others: its name; of the body of a script, which has none, its file as well, and of a function
+/// without one its line, too. The bodies of JavaScript's modules, which begin in their first lines, are one: they are run to load these.
 pub fn function_key(at: &str) -> String {
     match function_at(at) {
-        MODULE_BODY => at.rsplit_once(':').map_or_else(|| at.to_owned(), |(file, _)| format!("{file})")),
+        body if BODIES.contains(&body) => {
+            at.rsplit_once(':').map_or_else(|| at.to_owned(), |(file, _)| format!("{file})"))
+        }
+        NO_NAME if !at.ends_with(":1)") => at.to_owned(),
         function => function.to_owned(),
     }
 }
 
-/// What the body of a Python module is called.
-const MODULE_BODY: &str = "<module>";
+/// What the bodies of scripts are called: Python's, Ruby's and PHP's, Ruby's that others load.
+const BODIES: &[&str] = &["<module>", "<main>", "<top (required)>"];
 /// Where distributions put libraries that are not the program's own.
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
@@ -58,6 +68,8 @@ const NO_FILE: &str = "[anon]";
 /// What names have in them, behind the file's, that are made for functions without one: those that unwind tables know, and others.
 pub const UNWOUND: &str = "]func@0x";
 const ADDRESS: &str = "]+0x";
+/// Where every program begins: of one without symbols it is the only name.
+const PROGRAM_START: &str = "_start";
 /// What functions of JavaScript are called that have no name.
 const NO_NAME: &str = "(anonymous)";
 /// Names of sources that stand for their folder.
@@ -132,7 +144,9 @@ pub fn run_place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Code
         inside = path(trace, stacks, &called.filter(of_package).copied().collect::<Vec<_>>());
         found.retain(of_sources);
     }
-    if found.is_empty() {
+    let tells_nothing =
+        |stack: &StackId| function(trace, stacks, *stack).is_some_and(|function| function == PROGRAM_START);
+    if found.iter().all(tells_nothing) {
         found = chain.iter().filter(of_library).copied().collect();
     }
     if found.is_empty() {
@@ -170,11 +184,11 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
             continue;
         }
         let Some(mut named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
-        // Functions of JavaScript without a name are told apart by their lines, bodies of Python's modules by their files.
+        // Functions of JavaScript without a name are told apart by their lines, bodies of scripts by their files.
         if named.0 == NO_NAME {
             named.0.clone_from(&named.1);
         }
-        if named.0 == MODULE_BODY {
+        if BODIES.contains(&named.0.as_str()) {
             named.0 = function_key(&named.1);
         }
         // Code without symbols is its file's, wherever in it.
@@ -256,10 +270,10 @@ fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<St
 
 #[cfg(test)]
 mod tests {
-    use dwell_model::FrameId;
+    use dwell_model::{FrameId, ModuleId};
     use dwell_query::engine::fold::Fold;
     use dwell_query::question::query::Query;
-    use dwell_store::tables::StackRow;
+    use dwell_store::tables::{ModuleRow, StackRow};
     use dwell_trace_dsl::trace;
 
     use super::*;
@@ -274,11 +288,36 @@ mod tests {
     }
 
     #[test]
+    fn where_every_program_begins_is_no_place() {
+        let place = |module: &str| {
+            let mut trace = trace("a: 11");
+            let mut parent = StackId::NONE;
+            for (function, module) in [("_start", "/usr/bin/draw"), ("fill_area", module)] {
+                let mut row = trace.frames.row(0).unwrap();
+                (row.function, row.file) = (function.into(), String::new());
+                let path = ModuleRow { path: module.into(), build_id: String::new() };
+                row.module = ModuleId::new(trace.modules.push(path));
+                let frame = FrameId::new(trace.frames.push(row));
+                parent = StackId::new(trace.stacks.push(StackRow { parent, frame, end: 1 }));
+            }
+            trace.tables_changed();
+            let query = Query::default();
+            let fold = Fold::new(&trace, &query).unwrap();
+            run_place(&trace, &fold.sums.stacks, parent).at
+        };
+        assert_eq!(place("/usr/lib/x86_64-linux-gnu/libdraw.so.2"), "fill_area");
+        assert_eq!(place("/usr/lib/x86_64-linux-gnu/libc.so.6"), "_start", "it calls nothing else");
+    }
+
+    #[test]
     fn bodies_of_modules_are_told_apart_by_their_files() {
         assert_eq!(function_key("<module> (pandas/__init__.py:46)"), "<module> (pandas/__init__.py)");
         assert_ne!(function_key("<module> (app.py:1)"), function_key("<module> (jobs.py:1)"));
         assert_eq!(function_key("<module> (app.py:1)"), function_key("<module> (app.py:7)"));
         assert_eq!(function_key("total (jobs.py:2)"), "total");
+        assert_eq!(function_key("<main> (shop.rb:3)"), "<main> (shop.rb)");
+        assert_ne!(function_key("(anonymous) (linter.js:9)"), function_key("(anonymous) (rules.js:9)"));
+        assert_eq!(function_key("(anonymous) (linter.js:1)"), function_key("(anonymous) (rules.js:1)"));
     }
 
     /// Below what forked it are the parent's functions.

@@ -10,7 +10,7 @@ use crate::study::explain::chains::{Chains, NodeId, PATH, SERVED, WAITS};
 use crate::study::explain::found::{CauseId, FoundCauses};
 use crate::study::explain::meanwhile::Meanwhile;
 use crate::study::explain::names::Names;
-use crate::study::explain::places::{function_at, is_nameless};
+use crate::study::explain::places::{function_at, function_key, is_nameless, line_of_body};
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
 
@@ -40,8 +40,8 @@ pub struct RootCause {
     pub at: String,
     /// Functions that call it, each with its part of the time, ns; the largest first.
     pub callers: Vec<(String, u64)>,
-    /// Of what ran in several functions, none of which stands out: the largest ones, each with its time, ns.
-    pub pieces: Vec<(String, u64)>,
+    /// Of what ran in several functions or lines, none of which stands out: the largest ones, each with its part of the time.
+    pub pieces: Vec<(String, f64)>,
     /// Of what ran: the function of a package in which most of it is, with its line, and that part.
     pub inside: Option<(String, f64)>,
     /// The system call in which much of it is, and that part.
@@ -167,7 +167,11 @@ impl RootCause {
             (self.in_kernel, self.pieces) = (other.in_kernel.take(), std::mem::take(&mut other.pieces));
         }
         let larger_part = own_ns.max(others_ns) as f64 / (own_ns.saturating_add(others_ns)).max(1) as f64;
-        self.inside.iter_mut().chain(&mut self.in_kernel).for_each(|(_, share)| *share *= larger_part);
+        self.inside
+            .iter_mut()
+            .chain(&mut self.in_kernel)
+            .chain(&mut self.pieces)
+            .for_each(|(_, share)| *share *= larger_part);
         self.cause.no_work |= other.cause.no_work;
         self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns).min(self.wait_ns);
@@ -183,9 +187,20 @@ impl RootCause {
         function_at(&self.at)
     }
 
-    /// Where it is, as far as that is known.
+    /// Where it is, as far as that is known: of several lines of a script's body none.
     pub fn place(&self) -> Option<String> {
-        (!self.at.is_empty()).then(|| self.at.clone())
+        let is_several_lines = !self.pieces.is_empty() && line_of_body(&self.at).is_some();
+        let at = if is_several_lines { function_key(&self.at) } else { self.at.clone() };
+        (!at.is_empty()).then_some(at)
+    }
+
+    /// The time that is told of it, ns: of waits, of the path where it is of the end, or of what others outside waited for.
+    pub fn told_ns(&self) -> u64 {
+        match self.for_outside_ns() {
+            0 if self.is_of_the_end() => self.path_ns,
+            0 => self.wait_ns,
+            outside_ns => outside_ns,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Explanations of pictures, and their laws.
 
 mod open_requests;
+mod pools;
 mod servers;
 mod waiting_connections;
 mod watchers;

@@ -11,8 +11,8 @@ use dwell_query::stacks::channels::takes_message;
 use dwell_query::stacks::object::object_type;
 use dwell_store::{Trace, WordMap};
 
-use crate::study::explain::bare_stacks::is_bare;
-use crate::study::explain::circles::have_circle;
+use crate::study::explain::bare_stacks::{is_bare, is_of_nameless_pool};
+use crate::study::explain::circles::{WakeUps, have_circle};
 use crate::study::explain::terms::{PlaceId, parks_threads};
 
 /// Threads from which they are a queue.
@@ -44,7 +44,8 @@ pub fn by_turns(trace: &Trace, place_of: &mut dyn FnMut(&dwell_store::EventKey) 
         let kind = object_type(trace, key.object());
         let waits = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some();
         // A ring of threads that send one another messages goes from hand to hand, too.
-        let may_be_lock = || !takes_message(trace, key.stack()) && !is_bare(trace, key.stack());
+        let may_be_lock =
+            || !takes_message(trace, key.stack()) && !is_bare(trace, key.stack()) && !is_of_nameless_pool(trace, key);
         if !waits || !parks_threads(kind) || !may_be_lock() {
             continue;
         }
@@ -93,7 +94,7 @@ fn goes_from_hand_to_hand(mut wake_ups: Vec<(u64, u32, u32)>) -> bool {
         |pair: &[(u64, u32, u32)]| pair[1].2 == pair[0].1 || (pair[1].2 == pair[0].2 && takes_part(pair[1].2));
     let by_turns = wake_ups.windows(2).filter(|pair| passed_on(pair)).count();
     let alone: BTreeSet<u32> = wake_ups.iter().map(|(.., waker)| *waker).collect();
-    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let mut pairs = WakeUps::default();
     wake_ups.iter().for_each(|(_, woken, waker)| *pairs.entry((*waker, *woken)).or_default() += 1);
     alone.len() >= THREADS && by_turns as f64 >= BY_TURNS * (wake_ups.len() - 1) as f64 && have_circle(&pairs)
 }

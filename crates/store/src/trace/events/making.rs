@@ -1,6 +1,7 @@
 //! Makes events of the tables' rows: packs times by thread, and numbers keys as they come.
 
 use super::key::EventKey;
+use super::key_waits::KeyWaits;
 use super::rows::{Estimate, OFF_CPU_COLUMNS, OFF_KEY, SAMPLE_COLUMNS, SAMPLE_KEY};
 use super::same_call::SameCalls;
 use super::totals::EventTotals;
@@ -37,6 +38,7 @@ impl Making {
             let again = self.same_calls.goes_on(rows, row);
             let key = self.keys.of(EventKey::off_cpu(rows, row, again));
             let times = [rows.start_ns[row], rows.wait_ns[row], rows.runnable_ns[row]];
+            self.keys.add_wait(thread, key, (times[0], times[1]));
             self.off_cpu.push(thread, [times[0], times[1], times[2], u64::from(key), u64::from(rows.cpu[row])]);
         }
     }
@@ -57,9 +59,10 @@ impl Making {
         }
     }
 
-    /// When all rows have come: the keys thread by thread, and the estimates in order of thread.
-    pub fn number_keys(&mut self) -> (Vec<EventKey>, Vec<Estimate>) {
+    /// When all rows have come: the keys thread by thread, their waits, and the estimates in order of thread.
+    pub fn number_keys(&mut self) -> (Vec<EventKey>, Vec<KeyWaits>, Vec<Estimate>) {
         let of_threads = std::mem::take(&mut self.keys.of_thread);
+        let waits = std::mem::take(&mut self.keys.waits).concat();
         let mut begins = Vec::with_capacity(of_threads.len());
         let mut keys = Vec::new();
         for of_thread in of_threads {
@@ -72,7 +75,7 @@ impl Making {
         let mut estimates = std::mem::take(&mut self.estimates);
         estimates.iter_mut().for_each(|estimate| estimate.key += begin(estimate.thread as usize) as u32);
         estimates.sort_by_key(|estimate| estimate.thread);
-        (keys, estimates)
+        (keys, waits, estimates)
     }
 }
 
@@ -80,6 +83,7 @@ impl Making {
 #[derive(Default)]
 struct Keys {
     of_thread: Vec<Vec<EventKey>>,
+    waits: Vec<Vec<KeyWaits>>,
     ids: WordMap<EventKey, u32>,
     /// Each thread's last key: most rows repeat it.
     last: Vec<u32>,
@@ -87,18 +91,32 @@ struct Keys {
 
 impl Keys {
     fn new(threads: usize) -> Self {
-        Self { of_thread: vec![Vec::new(); threads], last: vec![u32::MAX; threads], ..Self::default() }
+        Self {
+            of_thread: vec![Vec::new(); threads],
+            waits: vec![Vec::new(); threads],
+            last: vec![u32::MAX; threads],
+            ..Self::default()
+        }
     }
 
     fn of(&mut self, key: EventKey) -> u32 {
         let thread = key.thread as usize;
-        let (Some(keys), Some(last)) = (self.of_thread.get_mut(thread), self.last.get_mut(thread)) else { return 0 };
+        let known = (self.of_thread.get_mut(thread), self.waits.get_mut(thread), self.last.get_mut(thread));
+        let (Some(keys), Some(waits), Some(last)) = known else { return 0 };
         if keys.get(*last as usize) != Some(&key) {
             *last = *self.ids.entry(key).or_insert_with(|| {
                 keys.push(key);
+                waits.push(KeyWaits::NONE);
                 keys.len() as u32 - 1
             });
         }
         *last
+    }
+
+    /// Counts a row of a key of the thread: when it began and how long it waited, ns.
+    fn add_wait(&mut self, thread: usize, key: u32, (start_ns, wait_ns): (u64, u64)) {
+        if let Some(waits) = self.waits.get_mut(thread).and_then(|waits| waits.get_mut(key as usize)) {
+            waits.add(start_ns, wait_ns);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! concluded here, once, so that a better rule serves old results (`same_call.rs`). It does not read or write files.
 
 mod key;
+mod key_waits;
 mod making;
 mod rows;
 mod same_call;
@@ -14,6 +15,7 @@ use dwell_model::{StackId, ThreadId};
 use crate::index::{CHUNK, Column};
 use crate::tables::{Objects, OffCpu, Samples, Stacks, Threads};
 pub use key::EventKey;
+pub use key_waits::KeyWaits;
 pub(super) use making::Making;
 pub use rows::{Estimate, OffCpuEvents, OffCpuTimes, SampleEvents};
 pub use totals::EventTotals;
@@ -29,6 +31,8 @@ pub struct Events {
     pub estimates: Column<Estimate>,
     /// The keys.
     pub keys: Column<EventKey>,
+    /// The waits of each of them.
+    pub key_waits: Column<KeyWaits>,
     /// Sums over all of them.
     pub totals: EventTotals,
 }
@@ -54,7 +58,7 @@ impl Events {
         making.sample_rows(samples, &stacks.end);
         making.off_cpu.finish();
         making.samples.finish();
-        let (keys, estimates) = making.number_keys();
+        let (keys, key_waits, estimates) = making.number_keys();
         let (off_ranges, off_rows) = making.off_cpu.packed();
         let (sample_ranges, sample_rows) = making.samples.packed();
         Self {
@@ -62,6 +66,7 @@ impl Events {
             samples: SampleEvents { ranges: sample_ranges.into(), rows: sample_rows },
             estimates: estimates.into(),
             keys: keys.into(),
+            key_waits: key_waits.into(),
             totals: making.totals,
         }
     }
@@ -70,6 +75,11 @@ impl Events {
     pub fn key(&self, number: u32) -> EventKey {
         let nobody = || EventKey::running(ThreadId::NONE, StackId::NONE);
         self.keys.get(number as usize).copied().unwrap_or_else(nobody)
+    }
+
+    /// The keys that have waits, with these.
+    pub fn keys_with_waits(&self) -> impl Iterator<Item = (&EventKey, &KeyWaits)> {
+        self.keys.iter().zip(&*self.key_waits).filter(|(_, waits)| waits.count > 0)
     }
 
     /// Whether columns are of one length and keys name rows that are there, in a trace of so many rows of `threads`,
@@ -93,7 +103,9 @@ impl Events {
                 && within(key.holder, threads)
                 && within(key.waker_stack, stacks)
         };
-        all("keys", self.keys.iter().all(sound))?;
+        let waits = self.key_waits.iter().fold(0u64, |sum, waits| sum.saturating_add(waits.count));
+        let of_rows = self.key_waits.len() == self.keys.len() && waits <= self.off_cpu.end() as u64;
+        all("keys", self.keys.iter().all(sound) && of_rows)?;
         all("estimates", self.estimates.iter().all(|estimate| (estimate.thread as usize) < threads))
     }
 

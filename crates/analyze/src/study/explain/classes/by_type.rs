@@ -19,7 +19,15 @@ use crate::study::explain::waiting_calls::{SIGNALS, calls_one_of};
 /// How descriptors are called from which signals are read: whoever reads one is told of them, and is not stopped.
 const SIGNAL_DESCRIPTOR: &str = "signalfd";
 
+/// How the kernel calls the threads that it keeps for io_uring (`io_uring/io-wq.c`, `io_uring/sqpoll.c`).
+const IO_URING_THREADS: &[&str] = &["iou-wrk-", "iou-sqp-"];
+
 impl Classes<'_, '_> {
+    fn is_of_io_uring(&self, key: &EventKey) -> bool {
+        let name = key.thread().get().and_then(|thread| self.trace.threads.name.get(thread));
+        name.is_some_and(|name| IO_URING_THREADS.iter().any(|prefix| name.starts_with(prefix)))
+    }
+
     /// The class of waits of a key, as far as what they are for tells.
     pub(super) fn by_type(&self, key: &EventKey, is_idle: bool) -> Option<WaitClass> {
         use WaitClass::{Demand, Idle, Own, Structure};
@@ -28,6 +36,8 @@ impl Classes<'_, '_> {
         let is_unfinished = outcome == Outcome::Unfinished;
         let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
         Some(match kind {
+            // Threads that the kernel keeps for io_uring wait for what the program submits.
+            ObjectType::Unknown | ObjectType::IoUring if self.is_of_io_uring(key) => Idle,
             ObjectType::Sleep | ObjectType::Timer => {
                 if is_idle {
                     Idle

@@ -4,6 +4,7 @@ use dwell_model::{Outcome, WakerKind};
 use dwell_query::stacks::channels::consumes_messages;
 use dwell_store::{EventKey, Trace};
 
+use crate::study::explain::bare_stacks::is_of_nameless_pool;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::names::Names;
 use crate::study::explain::places::function_at;
@@ -26,11 +27,21 @@ pub fn consumes(names: &Names<'_, '_>, trace: &Trace, key: &EventKey) -> bool {
     is_message && !names.answers_request(key.stack())
 }
 
-/// Whether a thread that was there waits in a function that says that it is a worker: for work. Nobody saw its first word.
-pub fn waits_as_worker(names: &mut Names<'_, '_>, dialogues: &Dialogues<'_>, key: &EventKey) -> bool {
+/// Whether a thread that was there waits in a function that says that it is a worker: for work. Nobody saw its first word. Where no function
+/// has a name, the thread's own says so.
+pub fn waits_as_worker(
+    names: &mut Names<'_, '_>,
+    (trace, dialogues): (&Trace, &Dialogues<'_>),
+    key: &EventKey,
+) -> bool {
+    if is_of_nameless_pool(trace, key) {
+        return true;
+    }
     let was_there = key.thread().get().is_some_and(|thread| dialogues.workloads().was_there(thread));
-    let place = names.place_of(key.stack());
-    was_there && function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
+    was_there && {
+        let place = names.place_of(key.stack());
+        function_at(&names.place_or_unknown(place).at).to_lowercase().contains("worker")
+    }
 }
 
 #[cfg(test)]
