@@ -383,7 +383,7 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
     if explanation.names.has_one_per_connection(role) {
         return None; // there are as many as those who ask have opened connections
     }
-    let account: &Account = explanation.accounts.get(&role).filter(|_| root.is_for_outside())?;
+    let account = &explanation.workers(role).filter(|_| root.is_for_outside())?;
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
     (idle < ALWAYS_BUSY && stay(explanation, account)).then(|| match account.threads {
         1 => {

@@ -63,7 +63,7 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     if explanation.names.are_made_for_connections(workers.role) {
         return None; // there are as many as those who ask have opened connections
     }
-    let account: &Account = explanation.accounts.get(&workers.role)?;
+    let account = &explanation.workers(workers.role)?;
     let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
     let idle = account.idle_ns as f64 / life_ns;
     let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;

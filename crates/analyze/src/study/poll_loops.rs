@@ -24,7 +24,7 @@ const MOST_WAITS: usize = 100_000;
 /// Part of a loop in which whoever ends it is busy at least.
 const BUSY: f64 = 0.5;
 /// How many times longer than its other waits the one is in which a thread has stopped.
-const STOPS: u64 = 3;
+const STOPS: f64 = 3.0;
 /// Part of its life that a process which is there to sleep (`sleep 0.2`) sleeps at least.
 const SLEEPS: f64 = 0.8;
 
@@ -237,9 +237,11 @@ fn done(trace: &Trace, thread: usize, of: &Sleeps) -> Option<(u64, u64)> {
         None => return None,
     };
     let lengths = waits(within.clone()).map(|row| rows.wait_ns(row));
-    let (count, waited_ns) = lengths.fold((0u64, 0u64), |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
-    let stops =
-        is_ended || stays.is_some_and(|row| rows.wait_ns(row) >= STOPS.saturating_mul(waited_ns / count.max(1)));
+    // By time: what waits for a moment between its sleeps does not stop in the next of them.
+    let (waited, squares) =
+        lengths.fold((0.0, 0.0), |(sum, squares), ns| (sum + ns as f64, squares + (ns as f64).powi(2)));
+    let usual_ns = if waited > 0.0 { squares / waited } else { 0.0 };
+    let stops = is_ended || stays.is_some_and(|row| rows.wait_ns(row) as f64 >= STOPS * usual_ns);
     let began = of.from.max(threads.start_ns[thread]);
     let busy_ns = stopped.saturating_sub(began).saturating_sub(given_ns(trace, thread, (began, stopped))?);
     if stops && busy_ns as f64 >= BUSY * of.length_ns() as f64 {
@@ -316,6 +318,14 @@ mod tests {
         let served = |wait: &str| format!("{stops}c: {wait}#{}", format!("{}#", &wait[1..]).repeat(5));
         assert_eq!(ender_of(&served("nnnnn")), None, "it reads what others wait to send");
         assert_eq!(ender_of(&served("ccccc")).as_deref(), Some("b"), "it wakes somebody");
+    }
+
+    #[test]
+    fn a_ticker_that_waits_for_a_moment_between_its_sleeps_ends_no_loop() {
+        let polls = format!("a: {}", "ssss#".repeat(5));
+        let ticker = |between: &str| format!("{polls}\nb: {}ssss", format!("sss{between}").repeat(5));
+        assert_eq!(ender_of(&ticker("c#")), None);
+        assert_eq!(ender_of(&ticker("c#c#")), None);
     }
 
     /// HotSpot's periodic thread waits until times of its own.

@@ -87,6 +87,7 @@ const AWAITS_RESULT: &[&str] = &[
     "com.google.common.util.concurrent.AbstractFuture.get", "io.netty.util.concurrent.DefaultPromise.await",
     "Future.result", 
     "ApplyResult.get", "ApplyResult.wait",
+    "once_cell::imp::wait", "once_cell::imp::initialize_or_wait", "std::sys::sync::once::", "<std::sys::sync::once::",
     "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<", "reqwest::blocking::wait::timeout",
 ];
 
@@ -154,6 +155,8 @@ mod tests {
             "java.util.concurrent.FutureTask.get",
             "Future.result",
             "reqwest::blocking::wait::timeout",
+            "once_cell::imp::wait",
+            "<std::sys::sync::once::futex::Once>::call",
         ] {
             assert!(is_for_result(function), "{function}");
         }

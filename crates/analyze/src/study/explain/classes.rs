@@ -351,7 +351,7 @@ impl<'n, 't> Classes<'n, 't> {
             let faults = key.reason() == Some(Reason::Waiting) && !is_of_kernel(self.trace, key.stack());
             return Known(if faults { Demand } else { Idle });
         }
-        if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
+        if outcome == Outcome::Woken && !is_idle && self.dialogues.is_lock_in(key.object(), key.stack()) {
             return Known(Demand);
         }
         if self.answers.is_answer(self.trace, key) || (!in_loop && !is_idle && is_answer_of_unix(key, name)) {

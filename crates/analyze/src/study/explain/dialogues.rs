@@ -103,6 +103,8 @@ pub struct Dialogues<'n> {
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
+    /// What works so in one stack, and may be waited on for something else in others.
+    shared_at: HashSet<(ObjectId, StackId)>,
     /// Those of them that one thread has and hands on to the next.
     handed_on: BTreeSet<ObjectId>,
     time_outs_at: HashMap<WaitAt, TimeOuts>,
@@ -131,6 +133,7 @@ impl<'n> Dialogues<'n> {
             enders: Enders::new(),
             time_outs: HashMap::new(),
             peers: BTreeSet::new(),
+            shared_at: HashSet::new(),
             handed_on: BTreeSet::new(),
             time_outs_at: HashMap::new(),
             workloads: Workloads::new(trace, role_of),
@@ -147,7 +150,8 @@ impl<'n> Dialogues<'n> {
         dialogues.handed_on = by_turns(trace, place_of);
         dialogues.peers.extend(&dialogues.handed_on);
         let by_permits = by_permits(trace, role_of, names);
-        dialogues.peers.extend(by_permits);
+        dialogues.peers.extend(by_permits.objects);
+        dialogues.shared_at = by_permits.at_stacks;
         dialogues.find_work(trace);
         dialogues
     }
@@ -337,6 +341,11 @@ impl<'n> Dialogues<'n> {
     /// Whether the object works like a lock.
     pub fn is_lock(&self, object: ObjectId) -> bool {
         self.peers.contains(&object)
+    }
+
+    /// Whether it does where a thread waits in such a stack.
+    pub fn is_lock_in(&self, object: ObjectId, stack: StackId) -> bool {
+        self.is_lock(object) || self.shared_at.contains(&(object, stack))
     }
 
     /// Whether one thread has it and hands it on to the next one that waits: a lock with an object for each waiter.

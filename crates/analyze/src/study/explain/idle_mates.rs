@@ -28,8 +28,14 @@ impl<'t> IdleMates<'t> {
     pub fn new(trace: &'t Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
         let mut listening: HashMap<ProcessId, HashSet<&'t str>> = HashMap::new();
         let mut roles: HashSet<RoleId> = HashSet::new();
-        let is_unfinished = |key: &&EventKey| Outcome::from_code(key.outcome()) == Outcome::Unfinished;
-        for key in trace.events().keys.iter().filter(is_unfinished) {
+        let ended = trace.manifest.exit_status.is_some();
+        let is_broken_off = |key: &&EventKey| match Outcome::from_code(key.outcome()) {
+            Outcome::Unfinished => true,
+            // The program's end may have broken it off.
+            Outcome::Interrupted => ended,
+            _ => false,
+        };
+        for key in trace.events().keys.iter().filter(is_broken_off) {
             let Some(thread) = key.thread().get() else { continue };
             if parks_threads(object_type(trace, key.object())) {
                 roles.insert(role_of(thread));
@@ -55,5 +61,28 @@ impl<'t> IdleMates<'t> {
         let in_process = self.listening.get(&trace.threads.process[thread]);
         self.of_parked.contains(&thread)
             || in_process.zip(takes_lock).is_some_and(|(functions, function)| functions.contains(function))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_trace_dsl::trace;
+
+    use super::*;
+
+    /// One of the threads waits for work, and has the lock for which its mate waits; the program's end breaks both off.
+    #[test]
+    fn the_programs_end_breaks_off_what_idle_mates_wait_for() {
+        let has_mate = |exit_status: Option<i32>| {
+            let mut trace = trace("w1: #ccccccc\nw2: #mmmmmmm\nx: ########");
+            trace.off_cpu.outcome.fill(Outcome::Interrupted.code());
+            trace.manifest.exit_status = exit_status;
+            trace.tables_changed();
+            let (key, role_of) =
+                (trace.events().off_cpu_key(trace.events().off_cpu.of(1).start), |thread: usize| thread as RoleId / 2);
+            IdleMates::new(&trace, &role_of).has_one(1, &key)
+        };
+        assert!(has_mate(Some(0)));
+        assert!(!has_mate(None), "a signal broke them off");
     }
 }

@@ -76,7 +76,7 @@ fn facts(trace: &Trace, key: &EventKey, names: &mut Names<'_, '_>, classes: &Cla
         _ => ThreadId::NONE,
     };
     let (label, place) = (names.label_of(key.object(), key.syscall()), names.place_of(key.stack()));
-    if classes.is_lock(key) {
+    if classes.is_lock(key) || classes.dialogues().is_lock_in(key.object(), key.stack()) {
         names.note_lock(label, place);
     }
     if classes.dialogues().is_handed_on(key.object()) {

@@ -282,7 +282,9 @@ fn longest(names: &Names<'_, '_>, doings: Doings, (waits_ns, is_stuck): (u64, bo
     // What they did comes before what they waited for; beside a wait that does not end, whoever sleeps goes on, as a ticker does.
     let least_ns = (SHARE * waits_ns as f64) as u64;
     let told_last = if is_stuck { MeanwhileKind::Slept } else { MeanwhileKind::Waited };
-    let order = |ns: u64, did: MeanwhileKind| (did != told_last && ns >= least_ns, ns);
+    // A ticker sleeps all the time, whoever works.
+    let works = |did: MeanwhileKind| matches!(did, MeanwhileKind::Ran | MeanwhileKind::AtWork);
+    let order = |ns: u64, did: MeanwhileKind| (did != told_last && ns >= least_ns, works(did) && ns >= least_ns, ns);
     let (ns, role, did, place) = lengths.max_by_key(|(ns, _, did, _)| order(*ns, *did))?;
     Some(Meanwhile { role, did, place: names.place_or_unknown(place).at.clone(), ns })
 }

@@ -50,6 +50,7 @@ mod lock_looks;
 mod loop_code;
 mod machine_use;
 mod many_files;
+mod masters;
 mod meanwhile;
 mod mostly_ran;
 mod names;
@@ -124,6 +125,7 @@ pub use self::loop_code::loop_code;
 pub use self::machine_use::machine_use;
 use self::many_files::many_files_as_one;
 pub use self::many_files::{called_file, is_of_many_files};
+use self::masters::{Master, masters};
 pub use self::meanwhile::{Meanwhile, MeanwhileKind};
 pub use self::mostly_ran::mostly_ran;
 pub use self::names::{Contention, Names};
@@ -172,6 +174,8 @@ pub struct Explanation<'f, 't> {
     pub causes: Vec<RootCause>,
     /// What each role did.
     pub accounts: BTreeMap<RoleId, Account>,
+    /// The process of a role that looks after the others.
+    masters: HashMap<RoleId, Master>,
     /// Waits on others: thread-nanoseconds. The causes' sum to it.
     pub demand_ns: u64,
     /// Whether [`crate::Query::waiters`] names no role, thread or object.
@@ -246,6 +250,8 @@ fn explain_in_parts<'f, 't>(
     let WalkedParts { chains, mut found, sums, mut demand_ns, path_ns, steps, is_cut } =
         walk_parts(&known, (windows, parts, most_steps), &asked, &root_of);
     sums.of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
+    let life_ns = |thread: usize| windows.overlap_ns(trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
+    let masters = masters(trace, &role_of, &sums.of_thread, &life_ns);
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
         accounts.entry(first.role).or_default().move_demand_to_idle(ns);
@@ -262,6 +268,7 @@ fn explain_in_parts<'f, 't>(
         deadlocks,
         names,
         accounts,
+        masters,
         demand_ns,
         no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: windows.length_ns(),
@@ -377,6 +384,12 @@ fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
 }
 
 impl Explanation<'_, '_> {
+    /// The account of a role's workers: without the process that only looks after them.
+    pub fn workers(&self, role: RoleId) -> Option<Account> {
+        let (account, master) = (self.accounts.get(&role)?, self.masters.get(&role));
+        Some(master.map_or(*account, |master| master.taken_from(account)))
+    }
+
     /// The deadlock that a cause is, if it is one.
     pub fn deadlock(&self, root: &RootCause) -> Option<&[Link]> {
         self.deadlocks.first().filter(|_| root.cause.kind == CauseKind::Circle).map(Vec::as_slice)
@@ -446,6 +459,9 @@ impl Explanation<'_, '_> {
             times.chain(of_chains).chain(of_callers).for_each(|ns| *ns = scaled(*ns));
         }
         self.accounts.values_mut().for_each(|account| account.scale(&scaled));
+        self.masters.values_mut().for_each(|master| {
+            (master.life_ns, master.idle_ns) = (scaled(master.life_ns), scaled(master.idle_ns));
+        });
         self.run_queue.scale(&scaled);
         self.demand_ns = self.causes.iter().map(|root| root.wait_ns).fold(0, u64::saturating_add);
         self.path_ns = self.causes.iter().map(|root| root.path_ns).fold(0, u64::saturating_add);

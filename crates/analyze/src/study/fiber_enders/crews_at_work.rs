@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use dwell_model::{ObjectType, ProcessId, StackId};
 use dwell_query::stacks::channels::{receives, sends};
+use dwell_query::stacks::frames::functions;
 use dwell_query::stacks::go_runtime::{GO_MAIN, is_runtime_goroutine};
 use dwell_query::stacks::object::object_type;
 use dwell_store::tables::OffCpu;
@@ -20,6 +21,9 @@ use crate::study::intervals::{length_ns, union};
 const LOOKED_AT: usize = 64;
 /// Part of the waits in which any fiber of the crew must be at work.
 const NEARLY_ALL: f64 = 0.8;
+
+/// How surely one who sleeps keeps others: less than all that others do.
+const SLEEPS: u8 = 4;
 
 /// Where fibers of a process wait.
 type WaitPlace = (ProcessId, StackId);
@@ -77,11 +81,17 @@ fn crew_at_work(
             crews.entry(crew_of[fiber]).or_default().push((stay, surety));
         }
     }
-    crews.retain(|_, stays| {
-        stays[0].0.fiber.get().is_some_and(|fiber| !is_runtime_goroutine(&view.threads.name[fiber]))
-    });
-    // Whoever runs comes before who sleeps: a ticker does that all the time.
-    let surest = [1, 2].into_iter().find_map(|most| {
+    let name = |stays: &Vec<(&Stay, u8)>| stays[0].0.fiber.get().map_or("", |fiber| view.threads.name[fiber].as_str());
+    crews.retain(|_, stays| !is_runtime_goroutine(name(stays)));
+    // What waits within a package waits for goroutines of that package: a database's writer, not a ticker of the program.
+    if let Some(package) = package_within(view, at) {
+        let of_package = |stays: &Vec<(&Stay, u8)>| repository(name(stays)) == package;
+        if crews.values().any(of_package) {
+            crews.retain(|_, stays| of_package(stays));
+        }
+    }
+    // Whoever runs comes before who waits for a device or a child, and all of them before who sleeps: a ticker does that all the time.
+    let surest = (1..=SLEEPS).find_map(|most| {
         let is_much = |stays: &[(&Stay, u8)]| {
             let parts = stays.iter().filter(|(_, surety)| *surety <= most);
             let within = union(parts.flat_map(|(stay, _)| parts_within(stay, waited)).collect());
@@ -94,16 +104,38 @@ fn crew_at_work(
     Some(at_work(crew.iter().copied(), waited))
 }
 
+/// The package whose function waits, if the program's own sources called it.
+fn package_within(view: &Trace, stack: StackId) -> Option<&str> {
+    let is_standard = |function: &&str| repository(function).is_empty();
+    let innermost = functions(view, stack).find(|function| !is_standard(function))?;
+    let package = repository(innermost);
+    functions(view, stack).any(|function| function.starts_with("main.")).then_some(package)
+}
+
+/// The repository that a function of Go is of: `github.com/cockroachdb/pebble`; empty of the standard library's, and of a program's own
+/// package.
+fn repository(function: &str) -> &str {
+    let host = function.split('/').next().unwrap_or_default();
+    if !host.contains('.') || host.len() == function.len() {
+        return "";
+    }
+    let end = function.match_indices('/').nth(2).map_or(function.len(), |(at, _)| at);
+    let of_package =
+        function[..end].rfind('/').map_or(end, |slash| function[slash..end].find('.').map_or(end, |dot| slash + dot));
+    &function[..of_package.min(end)]
+}
+
 /// How surely a fiber keeps others by what it does, the surest first; none if it waits for others itself.
 fn surety(view: &Trace, stay: &Stay) -> Option<u8> {
     match stay.doing {
         Doing::Runs => Some(0),
         Doing::Ready => Some(1),
-        Doing::Waits => {
-            let kind = object_type(view, stay.object);
-            matches!(kind, ObjectType::Sleep | ObjectType::Socket | ObjectType::BlockIo | ObjectType::ChildProcess)
-                .then_some(2)
-        }
+        Doing::Waits => match object_type(view, stay.object) {
+            ObjectType::BlockIo | ObjectType::ChildProcess => Some(2),
+            ObjectType::Socket => Some(3),
+            ObjectType::Sleep => Some(SLEEPS),
+            _ => None,
+        },
     }
 }
 
@@ -118,4 +150,23 @@ fn split(view: &Trace, fibers: usize, spans: &BTreeMap<WaitPlace, Vec<Held>>) ->
         }
     }
     rows.in_order_of(|rows| &rows.start_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_go_are_of_repositories() {
+        for (function, expected) in [
+            ("github.com/cockroachdb/pebble/record.(*LogWriter).flushLoop", "github.com/cockroachdb/pebble"),
+            ("github.com/dgraph-io/badger/v4.(*DB).doWrites", "github.com/dgraph-io/badger"),
+            ("go.uber.org/zap.(*Logger).Info", "go.uber.org/zap"),
+            ("net/http.(*conn).serve", ""),
+            ("sync.(*WaitGroup).Wait", ""),
+            ("main.main.func1", ""),
+        ] {
+            assert_eq!(repository(function), expected, "{function}");
+        }
+    }
 }

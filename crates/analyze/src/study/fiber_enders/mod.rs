@@ -27,12 +27,14 @@ use self::channel_partners::name_channel_partners;
 use self::child_processes::name_child_processes;
 use self::crews_at_work::name_crews_at_work;
 use self::stays::{Held, Stay, is_fiber, split_row, stays};
-use crate::study::intervals::union;
+use crate::study::intervals::{length_ns, union};
 
 /// Functions that called the waiting one, in which its holder is looked for: locks are often taken by functions of their own.
 const CALLERS: usize = 3;
 /// Part of the time of the waits in which somebody must be in such a function.
 const SEEN_SHARE: f64 = 0.5;
+/// Part of their waits that those of several fibers for one thing cover at most, if they wait for it at once.
+const TOGETHER: f64 = 0.8;
 /// Frames of a stack that are looked at.
 const DEPTH: usize = 64;
 /// How names of functions begin that are the runtime's and the locks' own.
@@ -116,6 +118,14 @@ impl<'t> CodePlaces<'t> {
         own.take(CALLERS).map(|frame| self.function_of[frame]).collect()
     }
 
+    /// The methods of the thing that one is a method of: `(*Queue).flush` beside `(*Queue).add`.
+    fn methods_beside(&self, function: u32) -> Vec<u32> {
+        let names = &self.trace.frames.function;
+        let Some((receiver, _)) = names[function as usize].split_once(").") else { return Vec::new() };
+        let is_method = |frame: &usize| names[*frame].split_once(").").is_some_and(|(of, _)| of == receiver);
+        (0..names.len()).filter(is_method).map(|frame| self.function_of[frame]).collect()
+    }
+
     /// The function of the program's own sources that called what waits.
     fn own_function(&self, stack: StackId) -> Option<u32> {
         let own = self.frames(stack).find(|&frame| !self.is_library[frame] && !self.is_package[frame]);
@@ -141,7 +151,13 @@ fn waits_for_locks(view: &Trace, fibers: usize) -> Vec<(ObjectId, Vec<usize>)> {
         }
     }
     let is_lock = |(object, rows): &(ObjectId, Vec<usize>)| {
-        let wait_together = || rows.iter().any(|row| off.thread[*row] != off.thread[rows[0]]);
+        // One from a pool of them is another one's later.
+        let wait_together = || {
+            let spans =
+                || rows.iter().map(|&row| (off.start_ns[row], off.start_ns[row].saturating_add(off.wait_ns[row])));
+            let all_ns: u64 = spans().map(|(from, to)| to - from).sum();
+            length_ns(&union(spans().collect())) as f64 <= TOGETHER * all_ns as f64
+        };
         is_held(object_type(view, *object)) || wait_together()
     };
     waits.into_iter().filter(is_lock).collect()
@@ -157,6 +173,12 @@ fn held(view: &Trace, code: &CodePlaces<'_>, stays: &[Stay], object: ObjectId, r
     let kind = object_type(view, object);
     let mut levels: Vec<HashSet<u32>> =
         (0..CALLERS).map(|level| callers.iter().filter_map(|of_one| of_one.get(level).copied()).collect()).collect();
+    // A lock that is a part of something is taken by several of its methods.
+    if matches!(kind, ObjectType::Mutex | ObjectType::RwLock) {
+        levels.push(
+            callers.iter().filter_map(|of_one| of_one.first()).flat_map(|first| code.methods_beside(*first)).collect(),
+        );
+    }
     // Who has one of a pool's is no longer in the pool's functions.
     if kind == ObjectType::Semaphore {
         levels.push(stacks.iter().filter_map(|stack| code.own_function(*stack)).collect());
@@ -317,11 +339,13 @@ struct Child {
     ended_itself: bool,
     /// How many of its parent's children do the same.
     alike: usize,
+    /// The function that made it.
+    made_in: Option<u32>,
 }
 
 /// The children of each fiber that are the program's own, by their ends. The runtime's are children, too, and live to the program's end.
-fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
-    let threads = &view.threads;
+fn children(view: &Trace, code: &CodePlaces<'_>, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
+    let (threads, made_at) = (&view.threads, &view.fibers.fibers.created_stack);
     let is_of_program = |&child: &usize| threads.exited[child] && !is_runtime_goroutine(&threads.name[child]);
     let mut alike: HashMap<(ThreadId, &str), usize> = HashMap::new();
     for child in (0..fibers).filter(is_of_program) {
@@ -334,7 +358,8 @@ fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
         let alike = alike[&(parent, threads.name[child].as_str())];
         let (born_ns, end_ns) = (threads.start_ns[child], threads.end_ns[child]);
         let ended_itself = !waiting.contains(&fiber);
-        children.entry(parent).or_default().push(Child { born_ns, end_ns, fiber, ended_itself, alike });
+        let made_in = made_at.get(child).and_then(|stack| code.callers(*stack).first().copied());
+        children.entry(parent).or_default().push(Child { born_ns, end_ns, fiber, ended_itself, alike, made_in });
     }
     children.values_mut().for_each(|of_one| of_one.sort_unstable_by_key(|child| (child.end_ns, child.fiber)));
     children
@@ -344,22 +369,28 @@ fn children(view: &Trace, fibers: usize) -> HashMap<ThreadId, Vec<Child>> {
 /// ended as the wait did.
 fn name_children(view: &mut Trace, fibers: usize) {
     let near_ns = 2 * view.manifest.fiber_interval_ns;
-    let children = children(view, fibers);
+    let code = CodePlaces::of(view);
+    let children = children(view, &code, fibers);
     let mut rows = OffCpu::default();
     for row in (0..view.off_cpu.len()).filter_map(|row| view.off_cpu.row(row)) {
         let kind = object_type(view, row.object);
         let is_join = kind == ObjectType::WaitGroup || kind == ObjectType::Channel && receives(view, row.stack);
         let is_open = !row.waker.is_some() && row.outcome != Outcome::Unfinished.code();
-        match children.get(&row.thread).filter(|_| is_join && is_open) {
+        let waits_in = || code.frames(row.stack).map(|frame| code.function_of[frame]).collect::<Vec<u32>>();
+        match children.get(&row.thread).filter(|_| is_join && is_open).map(|made| Made {
+            children: made,
+            waits_in: waits_in(),
+            near_ns,
+        }) {
             Some(made) if kind == ObjectType::WaitGroup => {
-                by_generation(made, near_ns, &row).into_iter().for_each(|piece| {
+                by_generation(&made, &row).into_iter().for_each(|piece| {
                     rows.push(piece);
                 });
             }
             // A channel may be a ticker's, which no child ends: not even one that is still there when the program ends.
             Some(made) => {
                 let end_ns = row.start_ns.saturating_add(row.wait_ns);
-                let child = last_child(made, end_ns, near_ns);
+                let child = made.last_child(end_ns);
                 let child = child.filter(|child| child.ended_itself && child.end_ns > row.start_ns);
                 let named = child.map(|child| (child.fiber, WakerKind::Thread.code()));
                 let (waker, waker_kind) = named.unwrap_or((row.waker, row.waker_kind));
@@ -375,7 +406,7 @@ fn name_children(view: &mut Trace, fibers: usize) {
 
 /// A wait cut by those that ended it: whoever was found waiting at each look may have waited for one generation of children after the other. What came
 /// before the first of them that was seen is nobody's.
-fn by_generation(made: &[Child], near_ns: u64, row: &OffCpuRow) -> Vec<OffCpuRow> {
+fn by_generation(made: &Made<'_>, row: &OffCpuRow) -> Vec<OffCpuRow> {
     let row_end = row.start_ns.saturating_add(row.wait_ns);
     let (mut pieces, mut end) = (Vec::new(), row_end);
     let mut piece = |from: u64, to: u64, ender: Option<ThreadId>| {
@@ -393,10 +424,11 @@ fn by_generation(made: &[Child], near_ns: u64, row: &OffCpuRow) -> Vec<OffCpuRow
         pieces.push(piece);
     };
     while end > row.start_ns
-        && let Some(child) = last_child(made, end, near_ns).filter(|child| child.end_ns > row.start_ns)
+        && let Some(child) = made.last_child(end).filter(|child| child.end_ns > row.start_ns)
     {
         // The first look finds children that have been there since the wait began.
-        let begin = if child.born_ns <= row.start_ns.saturating_add(near_ns) { row.start_ns } else { child.born_ns };
+        let begin =
+            if child.born_ns <= row.start_ns.saturating_add(made.near_ns) { row.start_ns } else { child.born_ns };
         piece(begin, end, Some(child.fiber));
         end = begin;
     }
@@ -406,11 +438,27 @@ fn by_generation(made: &[Child], near_ns: u64, row: &OffCpuRow) -> Vec<OffCpuRow
     pieces
 }
 
-/// The child whose end a wait until `end_ns` was for: of several that ended about then one that ended by itself, and of those that do the same
-/// work; the nearest one, and the one that lived longest.
-fn last_child(made: &[Child], end_ns: u64, near_ns: u64) -> Option<&Child> {
-    let until = made.partition_point(|child| child.end_ns <= end_ns.saturating_add(near_ns));
-    let last = made[..until].iter().rev().take_while(|child| child.end_ns.saturating_add(near_ns) >= end_ns);
-    let apart = |child: &Child| Reverse((child.end_ns.abs_diff(end_ns), child.born_ns));
-    last.filter(|child| child.born_ns < end_ns).max_by_key(|child| (child.ended_itself, child.alike, apart(child)))
+/// The fibers that one made which waits for some of them.
+struct Made<'c> {
+    /// By their ends.
+    children: &'c [Child],
+    /// The functions in which it waits, the innermost first.
+    waits_in: Vec<u32>,
+    /// How far apart ends may be that looks show, ns.
+    near_ns: u64,
+}
+
+impl Made<'_> {
+    /// The child whose end a wait until `end_ns` was for: of several that ended about then one that the function made which waits, and no library that
+    /// it calls; that ended by itself, and is of those that do the same work; the nearest one, and the one that lived longest.
+    fn last_child(&self, end_ns: u64) -> Option<&Child> {
+        let until = self.children.partition_point(|child| child.end_ns <= end_ns.saturating_add(self.near_ns));
+        let last =
+            self.children[..until].iter().rev().take_while(|child| child.end_ns.saturating_add(self.near_ns) >= end_ns);
+        let apart = |child: &Child| Reverse((child.end_ns.abs_diff(end_ns), child.born_ns));
+        let caller = |child: &Child| self.waits_in.iter().position(|function| child.made_in == Some(*function));
+        let nearness = |child: &Child| Reverse(caller(child).unwrap_or(usize::MAX));
+        last.filter(|child| child.born_ns < end_ns)
+            .max_by_key(|child| (nearness(child), child.ended_itself, child.alike, apart(child)))
+    }
 }

@@ -1,8 +1,8 @@
 //! Pictures of fibers at a lock, a wait group, and elsewhere.
 
-use dwell_model::{ModuleId, ProcessId, Reason};
+use dwell_model::{FiberId, ModuleId, ProcessId, Reason};
 use dwell_store::Manifest;
-use dwell_store::tables::{FrameRow, ObjectRow, SampleRow, StackRow, ThreadRow};
+use dwell_store::tables::{FiberRow, FrameRow, ObjectRow, SampleRow, StackRow, ThreadRow};
 
 use super::*;
 
@@ -308,4 +308,77 @@ fn a_wait_group_of_several_waiters_waits_for_who_does_the_work_for_all() {
     name_enders(&mut trace);
     assert_eq!(pieces(&trace, 1), [(0, 50, Some(0), false)]);
     assert_eq!(pieces(&trace, 2), [(10, 40, Some(0), false)]);
+}
+
+/// One from a pool of them is another fiber's later.
+#[test]
+fn a_wait_group_that_fibers_have_one_after_the_other_is_no_lock() {
+    let mut trace = fibers(4);
+    name_crew(&mut trace, &[3], "main.write");
+    let at = "main.ask main.save sync.(*WaitGroup).Wait runtime.gopark";
+    waits(&mut trace, 1, (0, 50), ORDERS, at);
+    runs(&mut trace, 1, (50, 100), "main.ask main.save main.encode");
+    runs(&mut trace, 2, (0, 50), "main.ask main.save main.encode");
+    waits(&mut trace, 2, (50, 100), ORDERS, at);
+    runs(&mut trace, 3, (0, 100), "main.write");
+    name_crew(&mut trace, &[1, 2], "main.ask");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 1), [(0, 50, None, false)], "neither of those at work is the only one");
+}
+
+#[test]
+fn a_lock_is_held_in_another_method_of_the_same_thing() {
+    let holder_in = |function: &str| {
+        let mut trace = fibers(2);
+        waits(&mut trace, 1, (0, 100), LEDGER, "main.ask main.(*Queue).add sync.(*Mutex).Lock runtime.gopark");
+        runs(&mut trace, 0, (0, 100), &format!("main.tick {function} main.send"));
+        name_enders(&mut trace);
+        pieces(&trace, 1)[0].2
+    };
+    assert_eq!(holder_in("main.(*Queue).flush"), Some(0));
+    assert_eq!(holder_in("main.(*Cache).flush"), None);
+}
+
+/// What a package waits for its own goroutines do, and no ticker.
+#[test]
+fn a_wait_within_a_package_is_for_goroutines_of_that_package() {
+    const DATABASE: &str = "github.com/shop/store";
+    let ender = |at: &str| {
+        let mut trace = fibers(3);
+        name_crew(&mut trace, &[1], &format!("{DATABASE}/log.(*Writer).flush"));
+        name_crew(&mut trace, &[2], "main.tick");
+        trace.threads.exited.fill(false);
+        waits(&mut trace, 0, (0, 100), ORDERS, &format!("main.ask {at} sync.(*WaitGroup).Wait runtime.gopark"));
+        runs(&mut trace, 1, (0, 85), "log.flush");
+        runs(&mut trace, 2, (0, 100), "main.tick");
+        name_enders(&mut trace);
+        pieces(&trace, 0)[0].2
+    };
+    assert_eq!(ender(&format!("{DATABASE}.(*DB).Set")), Some(1));
+    assert_eq!(ender("main.save"), None, "it may be either");
+}
+
+#[test]
+fn a_wait_group_waits_for_what_the_waiting_function_made() {
+    let mut trace = fibers(3);
+    let made_in = ["main.main", "github.com/shop/store.Open"].map(|function| stack(&mut trace, function));
+    for (fiber, created_stack) in [(0, StackId::NONE), (1, made_in[0]), (2, made_in[1])] {
+        trace.threads.end_ns[fiber] = 100;
+        trace.fibers.fibers.push(FiberRow {
+            kind: 1,
+            number: fiber as u64,
+            process: ProcessId::NONE,
+            parent: FiberId::NONE,
+            name: String::new(),
+            created_stack,
+            start_ns: 0,
+            end_ns: 100,
+            exited: fiber > 0,
+        });
+    }
+    // It ended later than the one that is waited for.
+    trace.threads.end_ns[1] = 92;
+    waits(&mut trace, 0, (0, 100), ORDERS, "main.main sync.(*WaitGroup).Wait runtime.gopark");
+    name_enders(&mut trace);
+    assert_eq!(pieces(&trace, 0), [(0, 100, Some(1), false)]);
 }

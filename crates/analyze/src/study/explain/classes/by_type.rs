@@ -23,6 +23,11 @@ const SIGNAL_DESCRIPTOR: &str = "signalfd";
 const IO_URING_THREADS: &[&str] = &["iou-wrk-", "iou-sqp-"];
 
 impl Classes<'_, '_> {
+    /// Whether a wait that ended so may have ended with the program, which did not wait for it.
+    fn ends_with_program(&self, outcome: Outcome) -> bool {
+        outcome == Outcome::Interrupted && self.trace.manifest.exit_status.is_some()
+    }
+
     fn is_of_io_uring(&self, key: &EventKey) -> bool {
         let name = key.thread().get().and_then(|thread| self.trace.threads.name.get(thread));
         name.is_some_and(|name| IO_URING_THREADS.iter().any(|prefix| name.starts_with(prefix)))
@@ -34,7 +39,8 @@ impl Classes<'_, '_> {
         let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
         let outcome = Outcome::from_code(key.outcome());
         let is_unfinished = outcome == Outcome::Unfinished;
-        let has_idle_mate = || is_unfinished && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
+        let is_broken_off = is_unfinished || self.ends_with_program(outcome);
+        let has_idle_mate = || is_broken_off && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
         Some(match kind {
             // Threads that the kernel keeps for io_uring wait for what the program submits.
             ObjectType::Unknown | ObjectType::IoUring if self.is_of_io_uring(key) => Idle,
