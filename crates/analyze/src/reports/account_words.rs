@@ -6,6 +6,7 @@ use dwell_view::{Prose, Sentence, Word, duration};
 use crate::reports::account::whole_account;
 use crate::reports::cause_rows::CauseRow;
 use crate::reports::cause_words::{brief, link_text};
+use crate::reports::ended_words::ended_by_signal;
 use crate::reports::same_lock::SummaryCause;
 use crate::sentences::{def, say};
 use crate::study::explain::Explanation;
@@ -50,6 +51,7 @@ fn time_account(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Prose {
 /// The account of the threads' time, of the run queue's, and of the elapsed time, without what the causes that are told say already.
 pub fn accounts(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, told: &[SummaryCause<'_>]) -> Vec<Prose> {
     let mut notes = vec![time_account(fold, explanation)];
+    notes.extend(ended_by_signal(fold).into_iter().map(Prose::from));
     let queue = &explanation.run_queue;
     let is_known = queue.unknown_ns as f64 <= UNKNOWN_SHARE * queue.all_ns as f64;
     let queue_is_told = is_known && told.iter().any(|told| matches!(told.row, CauseRow::Queue(_)));

@@ -15,6 +15,7 @@ mod correlation;
 mod counters;
 mod cpus_used;
 mod critical_path;
+mod ended_words;
 mod events;
 mod explain;
 mod fibers;

@@ -189,6 +189,11 @@ sentence_table! {
     QUEUE_ACCOUNT = "queue-account",
         "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, one of its threads had the CPU while another CPU was idle for {idle}][, a hypervisor had the CPU for {stolen} at most][, who had the CPU for {unknown} is not known].",
         "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、別の CPU が空いていたのに自身のスレッドの後ろで待機 {idle}][、ハイパーバイザーが使用 (最大) {stolen}][、不明 {unknown}]。";
+    PROGRAM_KILLED = "program-killed",
+        "{name} (process {pid}) was killed by SIGKILL after {time}. If nobody meant that, the kernel ended it for want of memory: look at its memory limit, and at `dmesg`.",
+        "{name} (プロセス {pid}) は {time} 後に SIGKILL で終了しました。意図したものでなければ、メモリー不足のためカーネルが終了させました。メモリーの上限とカーネルのログを確認してください。";
+    PROGRAM_CRASHED = "program-crashed", "{name} (process {pid}) crashed with {signal} after {time}[, and so did {others} {others|other|others}].",
+        "{name} (プロセス {pid}) は {time} 後に {signal} で異常終了しました[。ほか {others} 件]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
     HARDLY_ASKED = "hardly-asked", "Hardly anything ran in the {elapsed}: it waited for requests, or for its time. If it should have done more, look at what its threads wait for: {waits}[, and {rest} more].",

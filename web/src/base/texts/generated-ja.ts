@@ -376,6 +376,8 @@ export const messagesJa: Record<string, string> = {
   "time-account": "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。",
   "fiber-account": "{threads} 個のゴルーチンとスレッドの時間 {life} = 実行 {running}[ + CPU のないスレッド上 {stalled}][ + 実行可能 {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。[ゴルーチンは {looks} ごとに観測したため、実行時間以外は推定です。][ゴルーチンは {looks_alone} ごとに観測したため、これらの時間は推定です。]",
   "queue-account": "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、別の CPU が空いていたのに自身のスレッドの後ろで待機 {idle}][、ハイパーバイザーが使用 (最大) {stolen}][、不明 {unknown}]。",
+  "program-killed": "{name} (プロセス {pid}) は {time} 後に SIGKILL で終了しました。意図したものでなければ、メモリー不足のためカーネルが終了させました。メモリーの上限とカーネルのログを確認してください。",
+  "program-crashed": "{name} (プロセス {pid}) は {time} 後に {signal} で異常終了しました[。ほか {others} 件]。",
   "path-causes": "プログラムの {elapsed} の内訳: {causes}。",
   "hardly-asked": "{elapsed} の間、ほとんど何も実行されていません。要求、または時刻を待っていました。もっと動作しているはずなら、スレッドが待っているものを確認してください: {waits}[、ほか {rest} 件]。",
   "hardly-ran": "{elapsed} の間、ほとんど何も実行されませんでした。プログラムが止まっているなら、次の待機が理由です: {waits}[、ほか {rest} 件]。",
