@@ -141,6 +141,45 @@ fn hogged(caller: &str, mate: &str) -> (u64, u64) {
     (whole.demand_ns / CELL, whole.idle_ns / CELL)
 }
 
+/// A thread of Ruby waits for a monitor and for work on one object, in two stacks.
+#[test]
+fn what_is_a_lock_in_one_stack_is_none_in_another() {
+    let repeated = |cells: &str| cells.repeat(18);
+    let lines: Vec<(&str, Vec<char>)> = vec![
+        ("boss", "#".repeat(60).chars().collect()),
+        ("w0", "#".repeat(60).chars().collect()),
+        ("w1", ("#".to_owned() + &repeated("xx-")).chars().collect()),
+        ("w2", ("##".to_owned() + &repeated("yy-")).chars().collect()),
+    ];
+    let mut trace = build(&lines, 4);
+    let [waits_in, called] =
+        ["main", "work"].map(|name| trace.frames.function.iter().position(|it| it == name).unwrap());
+    let mut push = |frame: usize, parent: StackId| {
+        StackId::new(trace.stacks.push(StackRow { parent, frame: FrameId::new(frame), end: 1 }))
+    };
+    let root = push(waits_in, StackId::NONE);
+    let waker_stack = push(called, root);
+    let elsewhere = push(called, StackId::NONE);
+    for row in 0..trace.off_cpu.thread.len() {
+        let is_for_work = row % 4 >= 2;
+        trace.off_cpu.waker[row] = ThreadId::new(if is_for_work { 0 } else { 1 });
+        trace.off_cpu.waker_stack[row] = waker_stack;
+        trace.off_cpu.outcome[row] = Outcome::Woken.code();
+        if is_for_work {
+            trace.off_cpu.stack[row] = elsewhere;
+        }
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let whole = explain(&fold).whole();
+    let waits = trace.off_cpu.wait_ns.iter().filter(|ns| **ns > 0).count() as u64;
+    let for_lock =
+        (0..trace.off_cpu.thread.len()).filter(|row| row % 4 < 2 && trace.off_cpu.wait_ns[*row] > 0).count() as u64;
+    assert!(for_lock > 8 && for_lock < waits);
+    assert_eq!((whole.demand_ns / CELL, whole.idle_ns / CELL), (2 * for_lock, 2 * (waits - for_lock)));
+}
+
 #[test]
 fn who_takes_back_at_once_what_others_wait_for_holds_them_up() {
     assert_eq!(hogged("main", "w0"), (36, 0));
