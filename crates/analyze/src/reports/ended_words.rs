@@ -1,5 +1,6 @@
 //! That a program did not end by itself: what it took so long for is not all that there was to do.
 
+use dwell_model::signal_name;
 use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
@@ -10,9 +11,8 @@ const SIGNAL: i32 = 0x7f;
 const SIGKILL: i32 = 9;
 /// What a shell, and Dwell, report of a program that a signal ended is so much more than the signal.
 const BY_SIGNAL: i32 = 128;
-/// Signals of faults of a program's own: by number and name.
-const FAULTS: &[(i32, &str)] =
-    &[(4, "SIGILL"), (5, "SIGTRAP"), (6, "SIGABRT"), (7, "SIGBUS"), (8, "SIGFPE"), (11, "SIGSEGV"), (31, "SIGSYS")];
+/// Signals of faults of a program's own: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
+const FAULTS: &[i32] = &[4, 5, 6, 7, 8, 11, 31];
 
 /// Processes that crashed, and that the program was killed. That it kills its own children is nobody's concern.
 pub fn ended_by_signal(fold: &Fold<'_>) -> Vec<Sentence> {
@@ -25,13 +25,10 @@ pub fn ended_by_signal(fold: &Fold<'_>) -> Vec<Sentence> {
     let time = |process: usize| Word::Ns(processes.end_ns[process].saturating_sub(processes.start_ns[process]));
     let (name, pid) = (|process: usize| processes.name[process].clone(), |process: usize| processes.pid[process]);
     let all = || 0..processes.pid.len();
-    let fault = |process: usize| {
-        let found = FAULTS.iter().find(|(number, _)| *number == signal(&process))?;
-        Some((process, found.1))
-    };
-    if let Some((process, signal)) = all().find_map(fault) {
-        let others = all().filter_map(fault).count() as u64 - 1;
-        let (name, pid, time) = (name(process), pid(process), time(process));
+    let crashed: Vec<usize> = all().filter(|process| FAULTS.contains(&signal(process))).collect();
+    if let Some((first, others)) = crashed.split_first() {
+        let (name, pid, time) = (name(*first), pid(*first), time(*first));
+        let (signal, others) = (signal_name(signal(first) as usize), others.len() as u64);
         told.push(say!(PROGRAM_CRASHED, name = name, pid = pid, signal = signal, time = time, others = others));
     }
     let is_killed = fold.trace.manifest.exit_status == Some(BY_SIGNAL + SIGKILL);

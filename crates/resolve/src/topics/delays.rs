@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dwell_model::{Delay, DelaySourceId, Syscall};
+use dwell_model::{Delay, DelaySourceId, Syscall, signal_name};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{DelayRecord, delay_vector};
 use dwell_store::tables::{DelayRow, DelaySourceRow, Delays, Pauses};
@@ -16,41 +16,6 @@ use crate::replay::state::Replay;
 /// Names of the kernel's soft interrupts (include/linux/interrupt.h), by vector.
 const SOFT_INTERRUPTS: &[&str] =
     &["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-/// Names of signals, by number.
-const SIGNALS: &[&str] = &[
-    "signal 0",
-    "SIGHUP",
-    "SIGINT",
-    "SIGQUIT",
-    "SIGILL",
-    "SIGTRAP",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGKILL",
-    "SIGUSR1",
-    "SIGSEGV",
-    "SIGUSR2",
-    "SIGPIPE",
-    "SIGALRM",
-    "SIGTERM",
-    "SIGSTKFLT",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSTOP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGXCPU",
-    "SIGXFSZ",
-    "SIGVTALRM",
-    "SIGPROF",
-    "SIGWINCH",
-    "SIGIO",
-    "SIGPWR",
-    "SIGSYS",
-];
 
 /// The tables of `records`, and how many records are of unknown threads. `facts` are of the machine that recorded;
 /// `pauses` are cut out; `kernel`: its symbols, if addresses of the kernel still mean what they did.
@@ -211,7 +176,7 @@ impl Sources<'_> {
                 _ => "function call".into(),
             },
             Delay::SystemCall => Syscall::name_of(i16::try_from(number).unwrap_or(-1)),
-            Delay::Signal => SIGNALS.get(number).map_or_else(|| format!("signal {number}"), |name| (*name).to_owned()),
+            Delay::Signal => signal_name(number),
             Delay::MinorFault | Delay::MajorFault | Delay::BlockIo if !text.is_empty() => text,
             _ => return None,
         })

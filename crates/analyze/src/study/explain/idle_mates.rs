@@ -14,6 +14,11 @@ use crate::study::explain::wait_ends::waited_for;
 /// Functions at the leaf of a wait for connections, of which one takes the lock.
 const DEPTH: usize = 8;
 
+/// Whether a wait with that outcome went on to the end of the recording, or may have ended with the program, which did not wait for it.
+pub fn is_broken_off(trace: &Trace, outcome: Outcome) -> bool {
+    outcome == Outcome::Unfinished || (outcome == Outcome::Interrupted && trace.manifest.exit_status.is_some())
+}
+
 /// Who waits for work to the end of the recording.
 pub struct IdleMates<'t> {
     trace: &'t Trace,
@@ -28,13 +33,7 @@ impl<'t> IdleMates<'t> {
     pub fn new(trace: &'t Trace, role_of: &dyn Fn(usize) -> RoleId) -> Self {
         let mut listening: HashMap<ProcessId, HashSet<&'t str>> = HashMap::new();
         let mut roles: HashSet<RoleId> = HashSet::new();
-        let ended = trace.manifest.exit_status.is_some();
-        let is_broken_off = |key: &&EventKey| match Outcome::from_code(key.outcome()) {
-            Outcome::Unfinished => true,
-            // The program's end may have broken it off.
-            Outcome::Interrupted => ended,
-            _ => false,
-        };
+        let is_broken_off = |key: &&EventKey| is_broken_off(trace, Outcome::from_code(key.outcome()));
         for key in trace.events().keys.iter().filter(is_broken_off) {
             let Some(thread) = key.thread().get() else { continue };
             if parks_threads(object_type(trace, key.object())) {

@@ -287,24 +287,29 @@ mod tests {
         assert_eq!(file_name(""), "");
     }
 
+    /// The place at which a thread runs in these functions, the outermost first, each with its source file and its module.
+    fn place_of(functions: &[(&str, &str, &str)]) -> String {
+        let mut trace = trace("a: 11");
+        let mut parent = StackId::NONE;
+        for (function, file, module) in functions {
+            let mut row = trace.frames.row(0).unwrap();
+            (row.function, row.file, row.line) = ((*function).into(), (*file).into(), 0);
+            if !module.is_empty() {
+                let path = ModuleRow { path: (*module).into(), build_id: String::new() };
+                row.module = ModuleId::new(trace.modules.push(path));
+            }
+            let frame = FrameId::new(trace.frames.push(row));
+            parent = StackId::new(trace.stacks.push(StackRow { parent, frame, end: 1 }));
+        }
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        run_place(&trace, &fold.sums.stacks, parent).at
+    }
+
     #[test]
     fn where_every_program_begins_is_no_place() {
-        let place = |module: &str| {
-            let mut trace = trace("a: 11");
-            let mut parent = StackId::NONE;
-            for (function, module) in [("_start", "/usr/bin/draw"), ("fill_area", module)] {
-                let mut row = trace.frames.row(0).unwrap();
-                (row.function, row.file) = (function.into(), String::new());
-                let path = ModuleRow { path: module.into(), build_id: String::new() };
-                row.module = ModuleId::new(trace.modules.push(path));
-                let frame = FrameId::new(trace.frames.push(row));
-                parent = StackId::new(trace.stacks.push(StackRow { parent, frame, end: 1 }));
-            }
-            trace.tables_changed();
-            let query = Query::default();
-            let fold = Fold::new(&trace, &query).unwrap();
-            run_place(&trace, &fold.sums.stacks, parent).at
-        };
+        let place = |module: &str| place_of(&[("_start", "", "/usr/bin/draw"), ("fill_area", "", module)]);
         assert_eq!(place("/usr/lib/x86_64-linux-gnu/libdraw.so.2"), "fill_area");
         assert_eq!(place("/usr/lib/x86_64-linux-gnu/libc.so.6"), "_start", "it calls nothing else");
     }
@@ -324,18 +329,7 @@ mod tests {
     #[test]
     fn what_a_forked_child_runs_is_in_its_own_functions() {
         let place = |functions: &[(&str, &str)]| {
-            let mut trace = trace("a: 11");
-            let mut parent = StackId::NONE;
-            for (function, file) in functions {
-                let mut row = trace.frames.row(0).unwrap();
-                (row.function, row.file, row.line) = ((*function).into(), (*file).into(), 0);
-                let frame = FrameId::new(trace.frames.push(row));
-                parent = StackId::new(trace.stacks.push(StackRow { parent, frame, end: 1 }));
-            }
-            trace.tables_changed();
-            let query = Query::default();
-            let fold = Fold::new(&trace, &query).unwrap();
-            run_place(&trace, &fold.sums.stacks, parent).at
+            place_of(&functions.iter().map(|(function, file)| (*function, *file, "")).collect::<Vec<_>>())
         };
         let process = "/usr/lib/python3.11/multiprocessing/process.py";
         let begin = [("<module>", "/srv/app.py"), ("BaseProcess._bootstrap", process)];

@@ -10,6 +10,7 @@ use super::Classes;
 use super::watchers::only_watches;
 use crate::study::explain::bare_stacks::is_bare;
 use crate::study::explain::go_requests::is_select_of_package;
+use crate::study::explain::idle_mates::is_broken_off;
 use crate::study::explain::terms::{
     WaitClass, is_connection_pool, is_full_pipe, is_needed, is_new_connection, is_safepoint, parks_threads,
 };
@@ -23,11 +24,6 @@ const SIGNAL_DESCRIPTOR: &str = "signalfd";
 const IO_URING_THREADS: &[&str] = &["iou-wrk-", "iou-sqp-"];
 
 impl Classes<'_, '_> {
-    /// Whether a wait that ended so may have ended with the program, which did not wait for it.
-    fn ends_with_program(&self, outcome: Outcome) -> bool {
-        outcome == Outcome::Interrupted && self.trace.manifest.exit_status.is_some()
-    }
-
     fn is_of_io_uring(&self, key: &EventKey) -> bool {
         let name = key.thread().get().and_then(|thread| self.trace.threads.name.get(thread));
         name.is_some_and(|name| IO_URING_THREADS.iter().any(|prefix| name.starts_with(prefix)))
@@ -39,7 +35,7 @@ impl Classes<'_, '_> {
         let (kind, name) = (object_type(self.trace, key.object()), waited_for(self.trace, key));
         let outcome = Outcome::from_code(key.outcome());
         let is_unfinished = outcome == Outcome::Unfinished;
-        let is_broken_off = is_unfinished || self.ends_with_program(outcome);
+        let is_broken_off = is_broken_off(self.trace, outcome);
         let has_idle_mate = || is_broken_off && self.idle_mates.has_one(key.thread().get().unwrap_or(usize::MAX), key);
         Some(match kind {
             // Threads that the kernel keeps for io_uring wait for what the program submits.
@@ -68,12 +64,7 @@ impl Classes<'_, '_> {
             // At its end a JVM stops its threads, and lets none of them go on.
             _ if is_unfinished && is_safepoint(name) && self.trace.manifest.exit_status.is_some() => Structure,
             // OpenMP's threads wait at a barrier for the next region, of which a program that ended had none.
-            ObjectType::OpenMpBarrier
-                if matches!(outcome, Outcome::Unfinished | Outcome::Interrupted)
-                    && self.trace.manifest.exit_status == Some(0) =>
-            {
-                Idle
-            }
+            ObjectType::OpenMpBarrier if is_broken_off && self.trace.manifest.exit_status == Some(0) => Idle,
             // A pool whose threads take work by turns: one of them waits for it, and has the lock.
             ObjectType::Mutex if is_idle || has_idle_mate() => Idle,
             // The main thread may wait for ever for what a thread returns at the program's end, or for all goroutines; a pool's task has a
