@@ -345,7 +345,8 @@ fn sort(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, rows: &mut [CauseRow
             Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
         }
         CauseRow::Wait(root) => {
-            let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or_else(|| row.ns());
+            let own_ns = if root.sleeps_through(explanation.path_ns) { row.ns() / 2 } else { row.ns() };
+            let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or(own_ns);
             row.rank((fold, explanation), ns, &delays)
         }
         CauseRow::Queue(queue) => {

@@ -166,7 +166,11 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         let sentence = say!(CAUSE_RAN_ALWAYS, who = who, place = place, served = served, elapsed = elapsed);
         return with_more(fold, explanation, root, Prose::from(sentence));
     }
+    let is_worker = explanation.is_of_busy_worker(root) && !serves();
     let sentence = match (root.cause.kind, asker) {
+        (CauseKind::Slept, Some((asker, false))) if is_worker && asker == who => {
+            say!(CAUSE_SLEPT_IN_WORKER, who = who, place = place, served = served)
+        }
         (CauseKind::Slept, Some((asker, true))) => {
             say!(CAUSE_SLEPT_FOR_ASKED, who = who, place = place, served = served, asker = asker)
         }

@@ -84,6 +84,14 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
     Some((idle, advice))
 }
 
+/// What to do where workers sleep that hardly ever are without work; none of other causes.
+pub fn busy_workers(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let role = root.cause.role;
+    let account = explanation.workers(role).filter(|_| explanation.is_of_busy_worker(root))?;
+    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    Some(pool_advice(explanation, role, account.threads, (idle, root.place())))
+}
+
 /// Whether a role's threads stay. A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.
 pub fn stay(explanation: &Explanation<'_, '_>, account: &Account) -> bool {
     let lives = account.life_ns.max(1) as f64 / explanation.elapsed_ns.max(1) as f64;

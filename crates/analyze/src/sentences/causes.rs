@@ -135,6 +135,9 @@ sentence_table! {
     CAUSE_RAN_FOR_ASKED = "cause-ran-for-asked", "{who} ran {place} for {served}, and {asker} waited for it: whoever asks that one from outside the recording waits, too.",
         "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。";
     CAUSE_SLEPT_FOR_PARENT = "cause-slept-for-parent", "{who} slept in {place} for {served}, and {asker} waited for it.", "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。";
+    CAUSE_SLEPT_IN_WORKER = "cause-slept-in-worker",
+        "{who} slept in {place} for {served}, in what it was given to do. What was given to it meanwhile waits in its queue, where no thread is seen to wait.",
+        "{who} は、与えられた仕事のうち {place} で {served} の間スリープしていました。その間に与えられた仕事はキューで待ち、待っているスレッドは見えません。";
     CAUSE_RAN_FOR_PARENT = "cause-ran-for-parent", "{who} ran {place} for {served}, and {asker} waited for it.", "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     MEANWHILE_RAN = "meanwhile-ran", "Meanwhile {who} ran {place} for {time}.", "その間、{who} は {place} を {time} 実行していました。";

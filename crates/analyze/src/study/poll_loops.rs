@@ -115,7 +115,8 @@ impl PollLoops {
         let mut found = Self::default();
         for of in sleeps.iter().take(LOOKED_AT) {
             stop::check();
-            let Some(last_row) = of.rows.last().copied().filter(|_| !is_served(trace, of)) else { continue };
+            let may_end = |row: &usize| !is_broken_off(trace, of.thread, *row) && !is_served(trace, of);
+            let Some(last_row) = of.rows.last().copied().filter(may_end) else { continue };
             let mates = sleeps.iter().filter(|mate| mate.is_mate_of(of)).map(|mate| mate.thread).collect();
             if let Some((ender, done_ns)) = ender(trace, of, &mates) {
                 found.of_row.extend(of.rows.iter().map(|row| (*row, found.loops.len())));
@@ -194,6 +195,13 @@ fn sleeps_of(trace: &Trace, is_sleep: &[Option<SleepPlace>], thread: usize) -> V
     });
     found.extend(open.filter(|of| of.is_poll(elapsed_ns)));
     found
+}
+
+/// Whether a sleep was broken off, and its thread waited for nothing behind it: as the program's end does.
+fn is_broken_off(trace: &Trace, thread: usize, row: usize) -> bool {
+    let rows = &trace.events().off_cpu;
+    let is_interrupted = Outcome::from_code(trace.events().off_cpu_key(row).outcome()) == Outcome::Interrupted;
+    is_interrupted && (row + 1..rows.of(thread).end).all(|later| rows.wait_ns(later) == 0)
 }
 
 /// Whether a thread reads or writes for others in between: at half of its turns it ends a wait of theirs. Then it does not look for anything.

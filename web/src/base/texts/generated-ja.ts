@@ -161,6 +161,7 @@ export const messagesJa: Record<string, string> = {
   "cause-slept-for-asked": "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。",
   "cause-ran-for-asked": "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。記録の外から {asker} に要求する側も待ちます。",
   "cause-slept-for-parent": "{who} は {place} で {served} の間スリープし、{asker} はその終わりを待っていました。",
+  "cause-slept-in-worker": "{who} は、与えられた仕事のうち {place} で {served} の間スリープしていました。その間に与えられた仕事はキューで待ち、待っているスレッドは見えません。",
   "cause-ran-for-parent": "{who} は {place} を {served} の間実行し、{asker} はその終わりを待っていました。",
   "cause-slept-within": "スリープは {function} の中です。",
   "meanwhile-ran": "その間、{who} は {place} を {time} 実行していました。",

@@ -1,6 +1,7 @@
 //! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
 
 mod by_type;
+mod for_outside;
 mod request_waits;
 mod telling_keys;
 mod watchers;
@@ -23,8 +24,9 @@ use crate::study::explain::asking_fibers::answers_to_fibers;
 use crate::study::explain::bare_stacks::is_of_kernel;
 use crate::study::explain::broadcasts::broadcasters;
 use crate::study::explain::brokers::Brokers;
+use crate::study::explain::busy_workers::busy_workers;
 use crate::study::explain::chains::Idleness;
-use crate::study::explain::children::{is_by_own_child, is_for_child, is_upstream};
+use crate::study::explain::children::{is_by_own_child, is_upstream};
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::go_requests::request_goroutines;
 use crate::study::explain::idle_mates::IdleMates;
@@ -101,6 +103,8 @@ pub struct Classes<'n, 't> {
     /// Goroutines that answer requests one after the other.
     request_goroutines: HashSet<usize>,
     standstill: Option<Standstill>,
+    /// Workers for which nobody is seen to wait, and that hardly ever are without work.
+    busy_workers: HashSet<usize>,
 }
 
 impl<'n, 't> Classes<'n, 't> {
@@ -150,6 +154,7 @@ impl<'n, 't> Classes<'n, 't> {
             waiting_parents,
             request_goroutines: request_goroutines(trace),
             standstill,
+            busy_workers: HashSet::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
@@ -169,6 +174,7 @@ impl<'n, 't> Classes<'n, 't> {
         let is_idle = |number: usize| matches!(classes.of_key[number], OfKey::Known(WaitClass::Idle));
         let has_one_per_connection = |role: RoleId| names.has_one_per_connection(role);
         classes.asked_from_outside = AskedFromOutside::new(trace, role_of, &is_idle, &has_one_per_connection);
+        classes.busy_workers = busy_workers(trace, &|thread, row, key| classes.of(thread, row, key), role_of);
         classes
     }
 
@@ -271,35 +277,12 @@ impl<'n, 't> Classes<'n, 't> {
         self.ruby_sleeps.get(key as usize) == Some(&true) && !self.wait_ends.is_ruby_slice(thread, row)
     }
 
-    /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask, or waits in
-    /// vain of one that does nothing but answer a connection.
-    pub fn keeps_outside(&self, thread: usize, key: u32) -> bool {
-        let key = self.trace.events().key(key);
-        if is_for_child(self.trace, &key) {
-            return self.waiting_parents.contains(&thread) || self.serves_outside(thread);
-        }
-        let kind = object_type(self.trace, key.object());
-        // Who sleeps as long as it is looked at answers nobody.
-        if kind == ObjectType::Sleep && Outcome::from_code(key.outcome()) == Outcome::Unfinished {
-            return false;
-        }
-        let in_vain = parks_threads(kind) && Outcome::from_code(key.outcome()) == Outcome::TimedOut;
-        (kind == ObjectType::Sleep && self.serves_outside(thread))
-            || (in_vain && self.asked_from_outside.has_connection(thread))
-    }
-
     fn was_there(&self, key: &EventKey) -> bool {
         key.thread().get().is_some_and(|thread| self.dialogues.workloads().was_there(thread))
     }
 
     fn answers_requests(&self, key: &EventKey) -> bool {
         key.thread().get().is_some_and(|thread| self.request_goroutines.contains(&thread))
-    }
-
-    /// Whether others from outside the recording ask the thread's role, or one for which it works.
-    pub fn serves_outside(&self, thread: usize) -> bool {
-        self.request_goroutines.contains(&thread)
-            || self.asked_from_outside.has(thread, (self.role_of)(thread), self.trace.threads.process[thread])
     }
 
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {

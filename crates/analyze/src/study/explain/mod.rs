@@ -21,6 +21,7 @@ mod blocked_loops;
 mod broadcasts;
 mod brokers;
 mod busy_servers;
+mod busy_workers;
 mod call_paths;
 mod cause_meanwhile;
 mod cause_pieces;
@@ -106,6 +107,7 @@ pub use self::asked_endpoints::{
     AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked, sends_unasked,
 };
 use self::asked_spans::asked_spans;
+use self::busy_workers::set_seen_waits;
 pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
@@ -201,6 +203,8 @@ pub struct Explanation<'f, 't> {
     serving: HashSet<RoleId>,
     /// Roles with a thread that ran all the time, where nobody is known to have waited for that.
     always_running: HashSet<RoleId>,
+    /// Roles of workers that hardly ever are without work.
+    busy_workers: HashSet<RoleId>,
     /// What keeps the loops of a role that requests wait for.
     open_requests: HashMap<RoleId, LoopRequests>,
     /// Connections that waited to be accepted, by their cause.
@@ -259,6 +263,8 @@ fn explain_in_parts<'f, 't>(
     accounts.values_mut().for_each(Account::set_running);
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
+    let busy_workers = (0..roles.len()).filter(|thread| classes.is_busy_worker(*thread)).map(role_of).collect();
+    set_seen_waits(&mut causes, &busy_workers);
     let busy_shares = sums.busy_shares(trace, &on_path(&names, &causes));
     Explanation {
         busy_shares,
@@ -280,6 +286,7 @@ fn explain_in_parts<'f, 't>(
         serving: (0..roles.len()).filter(|thread| classes.serves_outside(*thread)).map(role_of).collect(),
         open_requests: open_requests(&classes, &role_of, roles.len()),
         always_running,
+        busy_workers,
         expected,
     }
 }
@@ -433,6 +440,11 @@ impl Explanation<'_, '_> {
     /// Whether the role is asked from outside the recording, or works for one that is.
     pub fn serves_outside(&self, role: RoleId) -> bool {
         self.serving.contains(&role)
+    }
+
+    /// Whether the cause is a sleep in the work of a role that hardly ever is without.
+    pub fn is_of_busy_worker(&self, root: &RootCause) -> bool {
+        root.cause.kind == CauseKind::Slept && self.busy_workers.contains(&root.cause.role)
     }
 
     /// Whether waits of the same role for the same thing have another cause, which explains more of them: those that go on where the

@@ -20,6 +20,8 @@ const MUCH_LONGER: u64 = 10;
 const LONGER_OUTSIDE: u64 = 3;
 /// Part of its time on the path for which others outside must have waited for what is for them: a server starts before they come.
 const MOSTLY_SERVED: f64 = 0.8;
+/// Part of the path from which a thread that sleeps does so for nearly all of it.
+const SLEEPS_THROUGH: f64 = 0.8;
 /// Part of the path from which a place where the program ran is most of what it did there.
 const MOSTLY: f64 = 0.5;
 /// The same of what is longer than anything else, …
@@ -116,6 +118,12 @@ impl RootCause {
         self.cause.kind == CauseKind::Ran
             && self.path_ns as f64 >= share * own_ns as f64
             && self.wait_ns < self.path_ns / MUCH_LONGER
+    }
+
+    /// Whether a thread slept for nearly all of `path_ns`, the way to the program's end: it may be there to keep the program alive while others
+    /// work.
+    pub fn sleeps_through(&self, path_ns: u64) -> bool {
+        self.cause.kind == CauseKind::Slept && path_ns > 0 && self.path_ns as f64 >= SLEEPS_THROUGH * path_ns as f64
     }
 
     /// Whether nobody who is recorded waited for it, but others outside did for most of its time.

@@ -1,10 +1,11 @@
 //! What is called a sleep: a library's, whose caller did not ask to sleep and waits for somebody whom no wake-up tells; and a timed
 //! wait that a function which sleeps makes.
 
-use dwell_model::{Outcome, StackId};
+use dwell_model::{ObjectType, Outcome, StackId};
 use dwell_query::stacks::call_stacks::CallStacks;
 use dwell_query::stacks::frames::{frame_rows, functions, module_path};
 use dwell_query::stacks::name_words::without_template_arguments;
+use dwell_query::stacks::object::object_type;
 use dwell_store::{EventKey, Trace};
 
 use crate::study::explain::lock_looks::takes_lock;
@@ -14,6 +15,11 @@ use crate::study::explain::terms::CauseKind;
 
 /// In names of functions without a symbol.
 const NAMELESS: &str = "func@";
+
+/// Whether waits of a key are sleeps that end: who sleeps as long as it is looked at answers nobody.
+pub fn is_ended_sleep(trace: &Trace, key: &EventKey) -> bool {
+    object_type(trace, key.object()) == ObjectType::Sleep && Outcome::from_code(key.outcome()) != Outcome::Unfinished
+}
 
 /// The function that a sleep is named after, or that sleeps until it has a lock, where that is a library's between the program's place and the sleep itself.
 pub fn sleep_within<'n>(stacks: &CallStacks<'n>, names: &Names<'_, '_>, root: &RootCause) -> Option<&'n str> {

@@ -89,6 +89,11 @@ impl<'a, 'f, 't> KnownFacts<'a, 'f, 't> {
     pub fn trace(&self) -> &'t Trace {
         self.trace
     }
+
+    /// The thread that a sleep waited for which looks for something again and again. A worker sleeps in what it was given to do.
+    fn ends_poll(&self, thread: usize, row: usize) -> Option<usize> {
+        self.poll_loops.ender(row).filter(|_| !self.classes.is_busy_worker(thread))
+    }
 }
 
 /// A walk over a trace.
@@ -322,7 +327,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let (facts, ns) = (self.facts(key), bounds.woken.saturating_sub(bounds.start));
         let askers = match facts.object_type {
-            ObjectType::Sleep | ObjectType::Timer if self.known.poll_loops.ender(row).is_none() => askers,
+            ObjectType::Sleep | ObjectType::Timer if self.known.ends_poll(thread, row).is_none() => askers,
             _ => {
                 let idle = self.known.classes.idleness(thread, row, key);
                 let mut below = Askers::default();
@@ -365,7 +370,7 @@ impl<'a, 'f, 't> WaitWalk<'a, 'f, 't> {
         let Row { bounds, key, .. } = self.rows.row(thread, row);
         let facts = self.facts(key);
         let (kind, outcome) = (facts.object_type, facts.outcome);
-        if let Some(ender) = self.known.poll_loops.ender(row) {
+        if let Some(ender) = self.known.ends_poll(thread, row) {
             self.goes_on((thread, row), (from, to), facts);
             return self.window(ender, (from, to), askers, hops);
         }
