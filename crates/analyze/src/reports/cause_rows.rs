@@ -339,13 +339,16 @@ fn sort(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, rows: &mut [CauseRow
     let of_program = rows.iter().filter_map(beside_others).max();
     let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
+    let is_unseen_work = |row: &CauseRow<'_>| matches!(row, CauseRow::Wait(root) if explanation.is_of_busy_worker(root) && root.is_for_outside());
+    let works_unseen = rows.iter().any(is_unseen_work);
     rows.sort_by_cached_key(|row| match row {
         CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.rank_ns()))),
         CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {
             Reverse((false, root.wait_ns.min(ns.saturating_sub(1))))
         }
         CauseRow::Wait(root) => {
-            let own_ns = if root.sleeps_through(explanation.path_ns) { row.ns() / 2 } else { row.ns() };
+            let keeps_alive = works_unseen && root.sleeps_through(explanation.path_ns);
+            let own_ns = if keeps_alive { row.ns() / 2 } else { row.ns() };
             let ns = as_largest_of_lock(explanation, root, &of_locks).unwrap_or(own_ns);
             row.rank((fold, explanation), ns, &delays)
         }

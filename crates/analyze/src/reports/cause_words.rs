@@ -298,7 +298,10 @@ fn one_after_another(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
 
 /// How often it slept there, where that was again and again.
 fn repeated(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
-    if root.cause.kind != CauseKind::Slept || !fold.query.is_of_all() {
+    // Of sampled goroutines several sleeps are one row.
+    let names = &explanation.names;
+    let is_sampled = names.is_fiber(root.cause.role) && names.are_of_sampled_fibers();
+    if root.cause.kind != CauseKind::Slept || !fold.query.is_of_all() || is_sampled {
         return None;
     }
     let sleeps = |key: &EventKey| fold.object_type(key.object()) == ObjectType::Sleep;

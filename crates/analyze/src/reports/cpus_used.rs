@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_query::engine::fold::Fold;
 use dwell_store::Trace;
 
-use crate::study::explain::{NO_CPU, machine_use};
+use crate::study::explain::{NO_CPU, STRAY_SHARE, machine_use};
 
 /// Part of the time for which other programs must have had the other CPUs, if that is why threads were not there.
 const TAKEN_SHARE: f64 = 0.2;
-/// Part of the samples below which a CPU is one where a thread began, before it was bound to others.
-const STRAY_SHARE: f64 = 0.02;
 /// The CPUs of so many samples are looked at, evenly spread, or of up to twice as many.
 const LOOKED_AT: usize = 100_000;
 /// CPU time after which the kernel has spread threads over the CPUs that they may use, ns.
@@ -44,15 +42,6 @@ pub fn are_taken(fold: &Fold<'_>, used: u32) -> bool {
         return false;
     }
     cpus_of_others(fold) >= TAKEN_SHARE * f64::from(left)
-}
-
-/// Whether all threads that run for long are bound to so many CPUs, or to fewer.
-pub fn are_bound(trace: &Trace, used: u32) -> bool {
-    let samples = |thread: usize| trace.events().samples.of(thread).len();
-    let threads = 0..trace.threads.tid.len();
-    let all: usize = threads.clone().map(samples).sum();
-    let mut running = threads.filter(|thread| samples(*thread) as f64 >= STRAY_SHARE * all as f64);
-    running.all(|thread| (1..=used).contains(&trace.threads.cpus_allowed[thread]))
 }
 
 /// How many CPUs other programs had on average, as far as that is known.

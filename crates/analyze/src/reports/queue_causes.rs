@@ -12,10 +12,10 @@ use dwell_query::stacks::go_runtime::is_of_go_runtime;
 use dwell_store::{OWN_PROGRAM, QuotaUse, Rival, Table as _, Trace};
 use dwell_view::{Prose, Sentence, Word, duration};
 
-use crate::reports::cpus_used::{are_bound, are_taken, cpus_of_others, cpus_used};
+use crate::reports::cpus_used::{are_taken, cpus_of_others, cpus_used};
 use crate::reports::thread_priority::ThreadPriority;
 use crate::sentences::say;
-use crate::study::explain::{RunQueue, UNKNOWN_FUNCTION, machine_use, wait_place, waiting_requests};
+use crate::study::explain::{RunQueue, UNKNOWN_FUNCTION, are_bound, machine_use, wait_place, waiting_requests};
 
 /// What kept ready threads off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

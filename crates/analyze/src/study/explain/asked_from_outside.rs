@@ -113,6 +113,12 @@ fn single_servers(trace: &Trace) -> Vec<usize> {
     single.flat_map(|(_, threads)| threads).collect()
 }
 
+/// Threads that wait for new connections in a loop of events.
+pub fn listening_loops(trace: &Trace) -> HashSet<usize> {
+    let listens = |key: &&EventKey| is_of_event_loop(key.syscall()) && listens(waited_for(trace, key));
+    trace.events().keys.iter().filter(listens).filter_map(|key| key.thread().get()).collect()
+}
+
 /// Whether a thread sleeps again and again and waits for nothing else in between.
 fn streams(trace: &Trace, thread: usize) -> bool {
     let events = trace.events();

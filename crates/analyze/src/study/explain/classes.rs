@@ -19,7 +19,7 @@ use dwell_store::{EventKey, Trace};
 use self::telling_keys::{consumes, is_answer_of_unix, is_owed, waits_as_worker};
 use crate::study::explain::answers::Answers;
 use crate::study::explain::asked_endpoints::rows_of_asking_loops;
-use crate::study::explain::asked_from_outside::AskedFromOutside;
+use crate::study::explain::asked_from_outside::{AskedFromOutside, listening_loops};
 use crate::study::explain::asking_fibers::answers_to_fibers;
 use crate::study::explain::bare_stacks::is_of_kernel;
 use crate::study::explain::broadcasts::broadcasters;
@@ -103,6 +103,8 @@ pub struct Classes<'n, 't> {
     /// Goroutines that answer requests one after the other.
     request_goroutines: HashSet<usize>,
     standstill: Option<Standstill>,
+    /// Threads that wait for new connections in a loop of events.
+    listening_loops: HashSet<usize>,
     /// Workers for which nobody is seen to wait, and that hardly ever are without work.
     busy_workers: HashSet<usize>,
 }
@@ -154,6 +156,7 @@ impl<'n, 't> Classes<'n, 't> {
             waiting_parents,
             request_goroutines: request_goroutines(trace),
             standstill,
+            listening_loops: listening_loops(trace),
             busy_workers: HashSet::new(),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();

@@ -28,6 +28,11 @@ const HARDLY_ANY: f64 = 0.05;
 const PACED: u64 = 100;
 const NEARLY_NONE: f64 = 0.005;
 
+/// An answer comes soon after a time-out where it takes no more than this part of that. Where most answers do, from so many on, it is what the thread
+/// did then that brought them: it waited in vain before, as a client for the `100 Continue` that its server never sends.
+const SOON: f64 = 0.02;
+const MOSTLY_SOON: f64 = 0.8;
+
 /// Where threads wait: the object and the line of the program. A loop can have its condition twice in the code.
 pub type WaitPlace = (ObjectId, PlaceId);
 
@@ -36,6 +41,9 @@ pub type WaitPlace = (ObjectId, PlaceId);
 struct TimeOuts {
     all: u64,
     goes_on: u64,
+    /// How many of the waits that go on somebody ended, and how many of these soon.
+    answered_next: u64,
+    answered_soon: u64,
     /// How long they took together, ns, and how many waits there somebody ended.
     wait_ns: u64,
     answered: u64,
@@ -51,6 +59,8 @@ pub struct IntervalPolls {
     pub cut: HashSet<WaitPlace>,
     /// Where short time-outs keep a pace: nothing is asked.
     pub paces: HashSet<WaitPlace>,
+    /// Where what a thread does after its time-out brings the answer.
+    pub in_vain: HashSet<WaitPlace>,
 }
 
 /// Those of a trace, of keys with a place.
@@ -79,6 +89,8 @@ pub fn interval_polls(trace: &Trace, place_of: &dyn Fn(&EventKey) -> Option<Plac
         if counts.are_paced(HARDLY_ANY) {
             let asks_nothing = counts.all >= PACED && counts.are_paced(NEARLY_NONE);
             polls.paces.extend(asks_nothing.then_some(place));
+        } else if counts.are_in_vain() {
+            polls.in_vain.insert(place);
         } else {
             polls.cut.extend(counts.are_cut().then_some(place));
         }
@@ -90,6 +102,11 @@ impl TimeOuts {
     /// Whether they are short, and no more than this part of the waits there is ever answered.
     fn are_paced(&self, answered: f64) -> bool {
         self.wait_ns < PACE_NS * self.all && (self.answered as f64) < answered * self.all as f64
+    }
+
+    /// Whether an answer comes as soon as they have ended.
+    fn are_in_vain(&self) -> bool {
+        self.answered_next >= HABIT && self.answered_soon as f64 >= MOSTLY_SOON * self.answered_next as f64
     }
 
     /// Whether they are parts of waits that go on.
@@ -130,23 +147,29 @@ fn count(
     let (events, rows) = (trace.events(), &trace.events().off_cpu);
     // Over a connection nobody asks once more: there a script may take longer to go on.
     let soon_ns = |object: ObjectId| if is_connection(trace, object) { GOES_ON_NS } else { CUT_NS };
-    // The place of the last wait, if it timed out, and when the thread ran again after it or had to wait for a CPU.
-    let mut cut: Option<(WaitPlace, u64)> = None;
+    // The place of the last wait, if it timed out, when the thread ran again after it or had to wait for a CPU, and how long it waited.
+    let mut cut: Option<(WaitPlace, u64, u64)> = None;
     for row in rows.of(thread) {
         let start_ns = rows.start_ns(row);
-        let is_soon = cut.is_some_and(|((object, _), ran)| start_ns.saturating_sub(ran) < soon_ns(object));
+        let is_soon = cut.is_some_and(|((object, _), ran, _)| start_ns.saturating_sub(ran) < soon_ns(object));
         if rows.wait_ns(row) == 0 {
-            cut = cut.filter(|_| is_soon).map(|(place, _)| (place, rows.end_ns(row)));
+            cut = cut.filter(|_| is_soon).map(|(place, _, ns)| (place, rows.end_ns(row), ns));
             continue;
         }
         let key = events.off_cpu_key(row);
         let before = std::mem::take(&mut cut).filter(|_| is_soon);
         let Some(place) = place_of(&key).map(|place| (key.object(), place)) else { continue };
-        let goes_on = |(before, ended_ns): &(WaitPlace, u64)| {
+        let goes_on = |(before, ended_ns, _): &(WaitPlace, u64, u64)| {
             *before == place && !(is_datagram(trace, before.0) && any_within(asked.wake_ups, (*ended_ns, start_ns)))
         };
-        if let Some((before, _)) = before.filter(goes_on) {
-            places.entry(before).or_default().goes_on += 1;
+        if let Some((before, _, in_vain_ns)) = before.filter(goes_on) {
+            let counts = places.entry(before).or_default();
+            counts.goes_on += 1;
+            // A loop of events has many things to do, each in its time.
+            let is_answered = Outcome::from_code(key.outcome()) == Outcome::Woken && !is_of_event_loop(key.syscall());
+            counts.answered_next += u64::from(is_answered);
+            let is_soon = rows.wait_ns(row) as f64 <= SOON * in_vain_ns as f64;
+            counts.answered_soon += u64::from(is_answered && is_soon);
         }
         let Some(counts) = places.get_mut(&place) else { continue };
         let outcome = Outcome::from_code(key.outcome());
@@ -158,7 +181,7 @@ fn count(
                 counts.loops_ns += rows.wait_ns(row);
                 counts.open_ns += overlap_ns(open, (start_ns, rows.woken_ns(row)));
             }
-            cut = Some((place, rows.end_ns(row)));
+            cut = Some((place, rows.end_ns(row), rows.wait_ns(row)));
         }
     }
 }
@@ -216,6 +239,30 @@ mod tests {
         }
         trace.tables_changed();
         !interval_polls(&trace, &|_| Some(0)).paces.is_empty()
+    }
+
+    /// Whether waits are in vain, of turns of a thread in each of which the first wait times out and the second one somebody ends.
+    fn are_in_vain(turn: &str) -> bool {
+        let mut trace = trace(&format!("a: {}", turn.repeat(6)));
+        let rows = 0..trace.off_cpu.wait_ns.len();
+        let rows: Vec<usize> = rows.filter(|row| trace.off_cpu.wait_ns[*row] > 0).collect();
+        for (number, row) in rows.into_iter().enumerate() {
+            let is_first = number % 2 == 0;
+            trace.off_cpu.outcome[row] = if is_first { Outcome::TimedOut } else { Outcome::Woken }.code();
+            if is_first {
+                trace.off_cpu.wait_ns[row] += CELL - 100_000;
+            }
+        }
+        trace.tables_changed();
+        let polls = interval_polls(&trace, &|_| Some(0));
+        assert_eq!(polls.in_vain.is_empty(), !polls.cut.is_empty());
+        !polls.in_vain.is_empty()
+    }
+
+    #[test]
+    fn what_is_answered_as_soon_as_the_time_out_ended_was_waited_for_in_vain() {
+        assert!(are_in_vain(&format!("{}#x#", "x".repeat(60))));
+        assert!(!are_in_vain(&format!("{}#{}#", "x".repeat(60), "x".repeat(30))), "it would have come anyway");
     }
 
     #[test]

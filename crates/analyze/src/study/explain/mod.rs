@@ -18,6 +18,7 @@ mod asking_fibers;
 mod awaited_ends;
 mod bare_stacks;
 mod blocked_loops;
+mod bound_threads;
 mod broadcasts;
 mod brokers;
 mod busy_servers;
@@ -107,6 +108,7 @@ pub use self::asked_endpoints::{
     AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked, sends_unasked,
 };
 use self::asked_spans::asked_spans;
+pub use self::bound_threads::{STRAY_SHARE, are_bound};
 use self::busy_workers::set_seen_waits;
 pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;

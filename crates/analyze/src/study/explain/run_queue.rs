@@ -9,6 +9,7 @@ use dwell_store::{QuotaUse, Trace};
 use dwell_work::parallel;
 
 use crate::study::explain::account::Account;
+use crate::study::explain::bound_threads::are_bound;
 use crate::study::explain::cpu_runs::{CpuRuns, LastLooks, NO_CPU, rows_within};
 use crate::study::explain::machine_use::{MachineUse, machine_use};
 use crate::study::explain::terms::RoleId;
@@ -144,7 +145,9 @@ impl RunQueue {
         };
         let any_ready_ns = of_cpu.into_iter().map(without_own).sum();
         sums.split((trace, windows), &long, any_ready_ns);
-        if let Some(machine) = machine_use(fold, windows) {
+        // Threads that keep to some of the CPUs would not run on the others.
+        let usable = trace.manifest.cpus.usable.max(1);
+        if let Some(machine) = machine_use(fold, windows).filter(|_| !are_bound(trace, usable - 1)) {
             sums.correct(machine);
         }
         sums

@@ -136,6 +136,9 @@ impl<'t> WaitEnds<'t> {
     fn find_last_part(&self, thread: usize, row: usize) -> Option<usize> {
         let events = self.trace.events();
         let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
+        if self.is_among(&self.interval_polls.in_vain, &key) {
+            return None;
+        }
         let is_answer = is_client_socket(waited_for(self.trace, &key)) && !self.is_interval_poll(&key);
         let goes_on_ns = if is_answer { CUT_NS } else { GOES_ON_NS };
         let (mut last, mut looked_at) = (row, 0);

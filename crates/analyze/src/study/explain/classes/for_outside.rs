@@ -1,12 +1,16 @@
 //! Which threads others wait for whom nobody sees: outside of the recording, or in the queue of a worker.
 
-use dwell_model::Outcome;
+use dwell_model::{Outcome, Syscall};
 use dwell_query::stacks::object::object_type;
+use dwell_store::EventKey;
 
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::sleeps::is_ended_sleep;
 use crate::study::explain::terms::parks_threads;
+
+/// Calls that wait for a few descriptors.
+const POLLS: &[&str] = &["poll", "ppoll", "select", "pselect6"];
 
 impl Classes<'_, '_> {
     /// Whether waits of a key are sleeps, or waits for children, of a thread whose role others from outside the recording ask, or waits in
@@ -20,6 +24,13 @@ impl Classes<'_, '_> {
         let in_vain = parks_threads(kind) && Outcome::from_code(key.outcome()) == Outcome::TimedOut;
         (is_ended_sleep(self.trace, &key) && (self.serves_outside(thread) || self.is_busy_worker(thread)))
             || (in_vain && self.asked_from_outside.has_connection(thread))
+            || (self.times_out_in_callback(thread, &key) && self.serves_outside(thread))
+    }
+
+    /// Whether waits of a key end by time-outs within what a thread's loop of events called: the loop itself waits by another call.
+    pub fn times_out_in_callback(&self, thread: usize, key: &EventKey) -> bool {
+        let polls = key.syscall() >= 0 && POLLS.contains(&Syscall::name_of(key.syscall()).as_str());
+        polls && Outcome::from_code(key.outcome()) == Outcome::TimedOut && self.listening_loops.contains(&thread)
     }
 
     /// Whether the thread is a worker that hardly ever is without work, for which nobody is seen to wait.

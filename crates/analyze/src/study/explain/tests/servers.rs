@@ -435,3 +435,34 @@ fn one_callback_that_keeps_a_loop_for_long_keeps_whoever_asks() {
     assert_eq!(served("123412341234"), 0, "many callbacks");
     assert_eq!(served("1111"), 0, "short ones");
 }
+
+/// Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl).
+const POLL: i16 = 7;
+const EPOLL_WAIT: i16 = 232;
+
+#[test]
+fn a_poll_that_times_out_in_a_loops_callback_keeps_whoever_asks() {
+    let kept = |call: i16| {
+        let mut trace = trace(&format!("loop: {}eee", "eeexxxxxx#".repeat(6)));
+        let set = trace.objects.name.iter().position(|name| name == "e").unwrap();
+        for row in 0..trace.off_cpu.thread.len() {
+            let is_in_loop = trace.off_cpu.object[row].get() == Some(set);
+            trace.off_cpu.waker[row] = ThreadId::NONE;
+            let kind = if is_in_loop { WakerKind::Network } else { WakerKind::Timer };
+            trace.off_cpu.waker_kind[row] = kind.code();
+            trace.off_cpu.outcome[row] = if is_in_loop { Outcome::Woken } else { Outcome::TimedOut }.code();
+            if !is_in_loop {
+                trace.off_cpu.syscall[row] = call;
+            }
+        }
+        trace.objects.name[set] = "epoll {TCP listen 127.0.0.1:80, connections}".into();
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let found = explain(&fold);
+        let kept = found.causes.iter().find(|root| root.cause.kind == CauseKind::TimedOut);
+        kept.map_or(0, |root| root.served_ns / CELL)
+    };
+    assert_eq!(kept(POLL), 36);
+    assert_eq!(kept(EPOLL_WAIT), 0, "the loop waits for times of its own");
+}

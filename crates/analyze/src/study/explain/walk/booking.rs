@@ -100,6 +100,9 @@ impl WaitWalk<'_, '_, '_> {
         if classes.kept_loops().has_row(row) {
             return CauseKind::OpenRequests;
         }
+        if classes.times_out_in_callback(thread, &waited) {
+            return CauseKind::TimedOut;
+        }
         if ends.is_unfinished(thread, row) {
             return CauseKind::Unfinished;
         }
