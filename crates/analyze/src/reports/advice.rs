@@ -11,7 +11,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::reports::contended_lock::{
     contended_lock, contention, is_between_regions, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
 };
-use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, busy_workers, pool, pool_advice, stay};
+use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, busy_servers, busy_workers, pool, pool_advice, stay};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::ran_words::RUBY;
 use crate::reports::told_causes::is_cut_off;
@@ -74,6 +74,7 @@ pub fn advice(
         (CauseKind::Slept, None) if sleeps_for_lock(&fold.sums.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_workers(explanation, root))
+            .or_else(|| busy_servers(fold, explanation, root, chains))
             .unwrap_or_else(|| slept(fold, explanation, root)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))

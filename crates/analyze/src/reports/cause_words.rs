@@ -9,7 +9,8 @@ use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
-    in_turn, is_response, loop_code, mostly_asked, sleep_within, takes_requests, wait_place, waits_at,
+    are_asked_within, in_turn, is_response, loop_code, mostly_asked, processes_of, sleep_within, takes_requests,
+    wait_place, waits_at,
 };
 
 /// Sleeps at one place from which on it is told how many they were.
@@ -183,12 +184,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         (CauseKind::Ran, Some((asker, false))) => {
             say!(CAUSE_RAN_FOR_PARENT, who = who, place = place, served = served, asker = asker)
         }
-        (CauseKind::Slept, None) if root.is_for_outside() => {
-            say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = served)
-        }
-        (CauseKind::Ran, None) if root.is_for_outside() => {
-            say!(CAUSE_RAN_FOR_OUTSIDE, who = who, place = place, served = served)
-        }
+        (CauseKind::Slept | CauseKind::Ran, None) if root.is_for_outside() => for_clients(fold, explanation, root),
         (CauseKind::TimedOut, _) if root.is_for_outside() => {
             say!(CAUSE_TIMED_OUT_FOR_OUTSIDE, who = who, label = label, place = place, served = served)
         }
@@ -214,6 +210,18 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
     with_more(fold, explanation, root, Prose::from(sentence))
+}
+
+/// What clients waited for that asked the threads: programs that are not recorded, or this one.
+fn for_clients(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Sentence {
+    let (who, place, served) = (explanation.names.role(root.cause.role), root.place(), Word::Ns(root.served_ns));
+    let are_within = are_asked_within(fold.trace, &processes_of(fold.trace, &explanation.names, root.cause.role));
+    match (root.cause.kind, are_within) {
+        (CauseKind::Slept, true) => say!(CAUSE_SLEPT_FOR_CLIENTS, who = who, place = place, served = served),
+        (CauseKind::Slept, false) => say!(CAUSE_SLEPT_FOR_OUTSIDE, who = who, place = place, served = served),
+        (_, true) => say!(CAUSE_RAN_FOR_CLIENTS, who = who, place = place, served = served),
+        (_, false) => say!(CAUSE_RAN_FOR_OUTSIDE, who = who, place = place, served = served),
+    }
 }
 
 /// What others did while it slept again and again.

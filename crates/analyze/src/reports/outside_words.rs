@@ -8,8 +8,8 @@ use crate::sentences::say;
 use crate::study::event_loop_turns::runs_handlers;
 use crate::study::explain::{
     AlwaysAsked, AskedAnswers, Cause, CauseKind, DELAYED_ACK_NS, Explanation, FewerAsked, Names, RootCause,
-    always_asked, answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_response, is_within_machine,
-    may_ask, processes_of, sends_unasked, takes_requests, waiting_requests,
+    always_asked, answers_over_one, asked_answers, asked_at_once, asks, fewer_asked, is_answered_within, is_response,
+    is_within_machine, may_ask, processes_of, sends_unasked, takes_requests, waiting_requests,
 };
 
 /// Answers of a thread from which on it tells that they are waited for one at a time.
@@ -58,6 +58,9 @@ pub fn few_at_a_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &
     if is_loop || is_response || names.is_fiber(root.cause.role) {
         let AlwaysAsked { endpoint, connections, one_in_use, answers, each_ns } =
             always_asked(fold.trace, names, root.cause.role)?;
+        if is_answered_within(fold.trace, &endpoint) {
+            return Some(say!(ADVICE_ANSWERED_WITHIN, endpoint = endpoint));
+        }
         // Whoever is asked nothing may wait for what it is to do.
         let is_client = is_loop && !takes_requests(fold.trace, names, root.cause.role);
         return match connections {

@@ -126,6 +126,10 @@ sentence_table! {
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_FOR_OUTSIDE = "cause-slept-for-outside", "{who} slept in {place} for {served} while clients outside of the recording waited for it.",
         "{who} は、記録の外から要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
+    CAUSE_SLEPT_FOR_CLIENTS = "cause-slept-for-clients", "{who} slept in {place} for {served} while those waited who had asked it.",
+        "{who} は要求を受けているのに、{place} で {served} の間スリープしていました。要求した側はその間待っていました。";
+    CAUSE_RAN_FOR_CLIENTS = "cause-ran-for-clients", "{who} ran {place} for {served} while those waited who had asked it.",
+        "{who} は要求を受けているのに、{place} を {served} の間実行していました。要求した側はその間待っていました。";
     CAUSE_TIMED_OUT_FOR_OUTSIDE = "cause-timed-out-for-outside", "{who} waited in vain for {label} in {place}, for {served} until its time-outs, while clients outside of the recording waited for it.",
         "{who} は、記録の外から要求を受けているのに、{place} で {label} をタイムアウトまで {served} の間むなしく待ちました。要求した側はその間待っていました。";
     CAUSE_RAN_FOR_OUTSIDE = "cause-ran-for-outside", "{who} ran {place} for {served} while clients outside of the recording waited for it.",
@@ -376,6 +380,9 @@ sentence_table! {
     ADVICE_ONE_IN_USE = "advice-one-in-use",
         "Of the {connections} connections to {endpoint} hardly more than one waits for an answer at a time: look for a lock or a semaphore that is kept while it waits for the answer (asyncio.Lock, tokio::sync::Mutex), and ask at once what does not need the answer to another question (asyncio.gather, Promise.all, join!).",
         "{endpoint} への {connections} 本の接続のうち、同時に応答を待っているのはほぼ 1 本だけです。応答を待つ間に保持しているロックやセマフォ (asyncio.Lock など) を探し、互いの結果を必要としない問い合わせは同時に行ってください (asyncio.gather、Promise.all など)。";
+    ADVICE_ANSWERED_WITHIN = "advice-answered-within",
+        "This program answers at {endpoint} itself: look at what its own threads do for an answer, make that faster, or have more of them do it at once. If more wait than are asked at once, let more ask (a pool, a limit of connections).",
+        "{endpoint} ではこのプログラム自身が応答しています。応答のために自身のスレッドが何をしているかを調べ、それを速くするか、同時に行う数を増やしてください。待つ数が同時に問い合わせる数より多いなら、問い合わせる数 (プール、接続数の上限) を増やしてください。";
     ADVICE_REQUESTS_FOR_OTHER = "advice-requests-for-other",
         "Nothing in this program keeps these requests: make the answers of {endpoint} faster, keep them for later (a cache), or ask for several things at once. `dwell collect threading --target-pid PID` records that program.",
         "このプログラムの中に要求を待たせているものはありません。{endpoint} の応答を速くする、結果を保存する (キャッシュ)、または複数を同時に問い合わせてください。そのプログラムは `dwell collect threading --target-pid PID` で記録できます。";

@@ -22,9 +22,16 @@ const TAKES: &[&str] = &[
     "get", "recv", "receive", "pop", "pop_front", "poll", "take", "dequeue", "blocking_recv", "blockingRead", "next", "accept", "run",
 ];
 
+/// The function by which a thread of D sends to a mailbox that is full (std/concurrency.d), mangled.
+const D_MAILBOX_PUT: &str = "_D3std11concurrency10MessageBox3put";
+
 /// Whether a stack is one of a thread that hands something over to a queue, by the innermost function that says either.
 pub fn hands_to_queue(trace: &Trace, stack: StackId) -> bool {
     answer(trace, stack, StackQuestion::HandsToQueue, || {
+        let is_mailbox = |function: &str| function.starts_with(D_MAILBOX_PUT);
+        if functions(trace, stack).take(QUEUE_DEPTH).any(is_mailbox) {
+            return true;
+        }
         let verbs = functions(trace, stack).take(QUEUE_DEPTH).map(method);
         verbs.filter(|verb| GIVES.contains(verb) || TAKES.contains(verb)).map(|verb| GIVES.contains(&verb)).next()
             == Some(true)
@@ -88,6 +95,8 @@ const AWAITS_RESULT: &[&str] = &[
     "Future.result", 
     "ApplyResult.get", "ApplyResult.wait",
     "once_cell::imp::wait", "once_cell::imp::initialize_or_wait", "std::sys::sync::once::", "<std::sys::sync::once::",
+    // A call of an Ada task's entry (GNAT's s-taenca.adb).
+    "system__tasking__entry_calls__wait_for_completion",
     "tokio::sync::oneshot::Receiver<", "oneshot::Receiver<", "reqwest::blocking::wait::timeout",
 ];
 

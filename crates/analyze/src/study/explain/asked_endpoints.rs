@@ -65,6 +65,34 @@ fn asked_endpoints(trace: &Trace, is_meant: impl Fn(ProcessId) -> bool) -> Asked
     all
 }
 
+/// Whether a program of the recording answers at an address of this machine.
+pub fn is_answered_within(trace: &Trace, endpoint: &str) -> bool {
+    let table = &trace.open_requests;
+    let answers = |row: usize| table.is_incoming[row] && port(&table.endpoint[row]) == port(endpoint);
+    is_loopback(endpoint) && (0..table.time_ns.len()).any(answers)
+}
+
+/// Whether processes of the recording ask one of these over this machine's own addresses.
+pub fn are_asked_within(trace: &Trace, processes: &HashSet<ProcessId>) -> bool {
+    let table = &trace.open_requests;
+    let is_theirs = |row: &usize| table.is_incoming[*row] && processes.contains(&table.process[*row]);
+    let ports: HashSet<&str> =
+        (0..table.time_ns.len()).filter(is_theirs).map(|row| port(&table.endpoint[row])).collect();
+    let asks = |row: usize| {
+        !table.is_incoming[row] && is_loopback(&table.endpoint[row]) && ports.contains(port(&table.endpoint[row]))
+    };
+    (0..table.time_ns.len()).any(asks)
+}
+
+fn is_loopback(endpoint: &str) -> bool {
+    endpoint.contains(" 127.") || endpoint.contains("[::1]")
+}
+
+/// `80` of `TCP 127.0.0.1:80`.
+fn port(endpoint: &str) -> &str {
+    endpoint.rsplit(':').next().unwrap_or_default()
+}
+
 /// When each address owes a process answers.
 pub type OwingSpans<'t> = BTreeMap<(ProcessId, &'t str), Vec<(u64, u64)>>;
 
@@ -196,4 +224,36 @@ pub fn mostly_asked(trace: &Trace, names: &Names<'_, '_>, role: RoleId) -> Optio
     let all: f64 = means.values().sum();
     let (endpoint, most) = means.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
     (most > 0.0 && most >= NEARLY_ALL * all).then(|| endpoint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_store::tables::OpenRequestRow;
+    use dwell_trace_dsl::trace;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_asks_its_own_port_is_answered_within() {
+        let mut trace = trace("a: ####");
+        for (endpoint, is_incoming) in
+            [("TCP :8080", true), ("TCP 127.0.0.1:8080", false), ("TCP 10.0.0.1:9090", false)]
+        {
+            trace.open_requests.push(OpenRequestRow {
+                time_ns: 0,
+                process: ProcessId::new(0),
+                is_incoming,
+                endpoint: endpoint.into(),
+                connections: 1,
+                open: 1,
+                requests: 1,
+                answers: 1,
+            });
+        }
+        assert!(is_answered_within(&trace, "TCP 127.0.0.1:8080"));
+        assert!(!is_answered_within(&trace, "TCP 127.0.0.1:8081"));
+        assert!(!is_answered_within(&trace, "TCP 10.0.0.1:8080"), "another host may have the port");
+        assert!(are_asked_within(&trace, &HashSet::from([ProcessId::new(0)])));
+        assert!(!are_asked_within(&trace, &HashSet::from([ProcessId::new(1)])));
+    }
 }

@@ -30,7 +30,9 @@ pub fn set_meanwhile<'t>(fold: &Fold<'t>, path_ns: u64, names: &mut Names<'_, 't
         // It looks at all rows: nobody needs to hear of a small part of the path.
         let is_much = root.path_ns >= path_ns / AWAITED_PART;
         root.is_awaited = root.is_of_the_end() && is_much && is_awaited(fold.trace, &fold.sums.stacks, names, root);
-        let is_alone = root.is_of_the_end() && (sleeps(root) || root.is_awaited);
+        // Whoever asks from outside waits for the sleep itself.
+        let is_own_pause = sleeps(root) && !root.is_for_outside();
+        let is_alone = root.is_of_the_end() && (is_own_pause || root.is_awaited);
         // A library sleeps for somebody; what the program sleeps for itself is its own pause.
         let is_librarys = sleep_within(&fold.sums.stacks, names, root).is_some();
         let has_lock = root.is_for_outside() && sleeps(root) && !sleeps_for_lock(&fold.sums.stacks, names, root);

@@ -31,6 +31,7 @@ use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::go_requests::request_goroutines;
 use crate::study::explain::idle_mates::IdleMates;
 use crate::study::explain::known_classes::KnownClasses;
+use crate::study::explain::lock_looks::waits_for_lock;
 use crate::study::explain::names::Names;
 use crate::study::explain::open_requests::KeptLoops;
 use crate::study::explain::paced_waits::paced_keys;
@@ -288,6 +289,11 @@ impl<'n, 't> Classes<'n, 't> {
         key.thread().get().is_some_and(|thread| self.request_goroutines.contains(&thread))
     }
 
+    /// Whether functions of a stack say that the thread waits to hand something over, or for a lock.
+    fn is_held_up_by_name(&self, key: &EventKey) -> bool {
+        hands_to_queue(self.trace, key.stack()) || waits_for_lock(self.trace, key.stack())
+    }
+
     fn are_of_one_process(&self, one: usize, other: usize) -> bool {
         let processes = &self.trace.threads.process;
         processes.get(one) == processes.get(other)
@@ -366,7 +372,7 @@ impl<'n, 't> Classes<'n, 't> {
         }
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
-            let hands_over = parks_threads(kind) && hands_to_queue(self.trace, key.stack());
+            let hands_over = parks_threads(kind) && self.is_held_up_by_name(key);
             // What is published to all who wait is no result of theirs.
             let awaits = !in_loop
                 && self.are_of_one_process(thread, waker)

@@ -27,9 +27,42 @@ pub fn takes_lock(name: &str) -> bool {
     has_word(&without_template_arguments(&name[..end]), LOCK_WORDS)
 }
 
+/// Whether a wait is for a lock that a library makes of other things, by its stack: the function is called so near its leaf, as
+/// `ReaderWriterLock._acquire_read_lock` is.
+pub fn waits_for_lock(trace: &Trace, stack: StackId) -> bool {
+    functions(trace, stack).take(DEPTH).any(is_lock_method)
+}
+
+/// In names of functions by which CPython parks threads and processes, whatever they wait for (Python/thread_pthread.h, multiprocessing's
+/// semaphore.c).
+const CPYTHON_PARKS: &[&str] = &["PyThread", "SemLock"];
+
+fn is_lock_method(name: &str) -> bool {
+    let name = without_template_arguments(&name[..name.find('(').unwrap_or(name.len())]);
+    let method = name.rsplit(['.', ':']).next().unwrap_or_default();
+    let parks = CPYTHON_PARKS.iter().any(|part| method.contains(part));
+    has_word(method, &["lock"]) && !has_word(method, &["wait", "unlock"]) && !parks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn methods_that_take_a_lock_are_called_so() {
+        for name in ["ReaderWriterLock._acquire_read_lock", "ReentrantLock.lock", "folly::SharedMutex::lock_shared()"] {
+            assert!(is_lock_method(name), "{name}");
+        }
+        for name in [
+            "LockSupport.park",
+            "BlockingQueue.take",
+            "Lock.wait_for_lock",
+            "std::condition_variable::wait(lock&)",
+            "unlock",
+        ] {
+            assert!(!is_lock_method(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_of_functions_that_take_locks_have_the_word() {

@@ -105,7 +105,8 @@ pub use self::account::Account;
 pub use self::asked_answers::{AskedAnswers, asked_answers, waits_at};
 pub use self::asked_collections::asked_collections;
 pub use self::asked_endpoints::{
-    AlwaysAsked, always_asked, answers_over_one, asked_at_once, mostly_asked, sends_unasked,
+    AlwaysAsked, always_asked, answers_over_one, are_asked_within, asked_at_once, is_answered_within, mostly_asked,
+    sends_unasked,
 };
 use self::asked_spans::asked_spans;
 pub use self::bound_threads::{STRAY_SHARE, are_bound};
