@@ -249,7 +249,7 @@ fn blocked(
     Some(Finding {
         subject: evidence.fold.trace.threads.name[thread].clone(),
         evidence: text.into(),
-        place: mostly_ran(evidence.fold, &long.places).map(|(place, _)| place),
+        place: mostly_ran(evidence.fold, &long.places).map(|ran| ran.at),
         stack: handler.map_or(StackId::NONE, |handler| handler.heaviest.0),
         cost_ns: scaled(total_ns),
         during: Some(longest.during),

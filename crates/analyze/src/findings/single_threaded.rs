@@ -162,7 +162,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
     if idle > 0 && 2 * idle >= waited {
         return None;
     }
-    let (place, stack) = mostly_ran(&phase, &places).unzip();
+    let (place, stack) = mostly_ran(&phase, &places).map(|ran| (ran.at, ran.stack)).unzip();
     let stack = stack.unwrap_or(StackId::NONE);
     (!is_start_up(&phase, stack) && !loads_modules(&phase, &places)).then_some((thread, ran, (place, stack)))
 }

@@ -9,7 +9,7 @@ use crate::reports::{accept_words, request_words, vain_words};
 use crate::sentences::say;
 use crate::study::explain::{
     Cause, CauseKind, Contention, Explanation, InTurn, Link, Meanwhile, MeanwhileKind, NOTHING, Names, RootCause,
-    are_asked_within, in_turn, is_response, loop_code, mostly_asked, processes_of, sleep_within, takes_requests,
+    are_asked_within, in_turn, is_response, loop_places, mostly_asked, processes_of, sleep_within, takes_requests,
     wait_place, waits_at,
 };
 
@@ -19,6 +19,10 @@ const AGAIN: u64 = 5;
 const CALLER_SHARE: f64 = 0.1;
 /// Samples of a loop in functions of the program from which on one of these is told.
 const LOOP_SAMPLES: u64 = 3;
+/// How many of these are told at most, each with at least so much of the time, and from which part of it on one alone is.
+const LOOP_PLACES: usize = 3;
+const LOOP_PART: f64 = 0.1;
+const MOSTLY_RAN: f64 = 0.8;
 /// Functions in a row that call a wait, at most.
 const CALLERS: usize = 3;
 /// Chains of a cause that its paragraph tells.
@@ -272,11 +276,23 @@ fn asked_address(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Root
 /// What an event loop ran between its waits: a coroutine, a promise or a task of it waits.
 fn ran_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let names = &explanation.names;
-    let is_of_loop = names.is_of_event_loop(root.cause.label) && !names.are_of_sampled_fibers();
-    let place = (is_of_loop && fold.query.is_of_all())
-        .then(|| loop_code(fold, names, root.cause.role, LOOP_SAMPLES))
-        .flatten()?;
-    (place != root.at).then(|| say!(CAUSE_RAN_BETWEEN, place = place))
+    if !names.is_of_event_loop(root.cause.label) || names.are_of_sampled_fibers() || !fold.query.is_of_all() {
+        return None;
+    }
+    let mut ran = loop_places(fold, names, root.cause.role, LOOP_SAMPLES);
+    let (all_ns, most_ns) = (ran.iter().map(|place| place.ns).sum::<u64>() as f64, ran.first()?.ns as f64);
+    ran.retain(|place| has_name(&place.at) && place.at != root.at && place.ns as f64 >= LOOP_PART * all_ns);
+    ran.truncate(LOOP_PLACES);
+    match ran.as_slice() {
+        [] => None,
+        [first, rest @ ..] if rest.is_empty() || most_ns >= MOSTLY_RAN * all_ns => {
+            Some(say!(CAUSE_RAN_BETWEEN, place = first.at.as_str()))
+        }
+        places => {
+            let told = places.iter().map(|place| format!("{} {}", place.at, duration(place.ns)));
+            Some(say!(CAUSE_RAN_IN_TURN_BETWEEN, places = told.collect::<Vec<_>>().join(", ")))
+        }
+    }
 }
 
 /// The largest of the functions or lines that it ran in, where none stands out.

@@ -6,7 +6,7 @@ use dwell_query::engine::fold::Fold;
 use dwell_query::stacks::idle::IdleWaits;
 
 use crate::study::explain::{
-    CauseKind, Contention, Explanation, Link, RoleId, RootCause, keeps_schedule, processes_of,
+    CauseKind, Contention, Explanation, Link, RoleId, RootCause, keeps_schedule, library_wait, processes_of,
 };
 
 /// A sleep or a device that only the program's end waited for is told from this part of its time on.
@@ -91,7 +91,9 @@ pub fn is_cut_off(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &Roo
 /// Whether it is the pause of a schedule, for which nobody waits but the program's end, or workers at a barrier: these have no work until the
 /// next turn.
 fn is_on_time(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    // A limit of the rate keeps one, too, and so may who tries again.
     (root.is_of_the_end() || waits_at_barriers(explanation, root))
+        && library_wait(&fold.sums.stacks, root).is_none()
         && keeps_schedule(fold.trace, &explanation.names, root)
 }
 

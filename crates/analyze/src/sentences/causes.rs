@@ -96,6 +96,7 @@ sentence_table! {
     CAUSE_THREADS_IN_TURN = "cause-threads-in-turn", "There are {count} such threads, one after another, each of which lives for {each} on average.",
         "このようなスレッドは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。";
     CAUSE_ASKED_ADDRESS = "cause-asked-address", "Nearly all that it asked was at {endpoint}.", "問い合わせのほとんどは {endpoint} に対するものでした。";
+    CAUSE_RAN_IN_TURN_BETWEEN = "cause-ran-in-turn-between", "Between these waits it ran {places}.", "これらの待機の間には、{places} を実行していました。";
     CAUSE_RAN_BETWEEN = "cause-ran-between", "Between these waits it ran mostly {place}.", "これらの待機の間には、主に {place} を実行していました。";
     CAUSE_ALSO_OF_LOCK = "cause-also-of-lock", "More waits for {label} are because {parts}.",
         "{label} への待機には、ほかにも原因があります: {parts}。";

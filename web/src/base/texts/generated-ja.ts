@@ -142,6 +142,7 @@ export const messagesJa: Record<string, string> = {
   "cause-processes-in-turn": "このようなプロセスは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。",
   "cause-threads-in-turn": "このようなスレッドは {count} 個あり、順番に動いていて、それぞれの寿命は平均 {each} です。",
   "cause-asked-address": "問い合わせのほとんどは {endpoint} に対するものでした。",
+  "cause-ran-in-turn-between": "これらの待機の間には、{places} を実行していました。",
   "cause-ran-between": "これらの待機の間には、主に {place} を実行していました。",
   "cause-also-of-lock": "{label} への待機には、ほかにも原因があります: {parts}。",
   "cause-pieces": "主な部分: {pieces}。",

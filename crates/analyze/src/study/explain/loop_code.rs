@@ -7,7 +7,7 @@ use dwell_model::StackId;
 use dwell_query::engine::fold::Fold;
 
 use crate::study::event_loop_turns::runs_loop;
-use crate::study::explain::mostly_ran::mostly_ran;
+use crate::study::explain::mostly_ran::{RanPlace, ran_places};
 use crate::study::explain::names::Names;
 use crate::study::explain::places::is_of_program;
 use crate::study::explain::terms::RoleId;
@@ -15,6 +15,12 @@ use crate::study::explain::terms::RoleId;
 /// The function of the program's own sources, with its line, that loops of the role ran mostly when they ran handlers. None where that is less
 /// than so many samples stand for.
 pub fn loop_code(fold: &Fold<'_>, names: &Names<'_, '_>, role: RoleId, samples: u64) -> Option<String> {
+    let most = loop_places(fold, names, role, samples).into_iter().next();
+    most.map(|ran| ran.at).filter(|place| !place.starts_with('['))
+}
+
+/// All of these functions, those with most of the time first.
+pub fn loop_places(fold: &Fold<'_>, names: &Names<'_, '_>, role: RoleId, samples: u64) -> Vec<RanPlace> {
     let mut in_handler: BTreeMap<StackId, bool> = BTreeMap::new();
     let mut of_stack: BTreeMap<StackId, u64> = BTreeMap::new();
     let ran = fold.sums.sites.iter().filter(|site| site.key.reason.is_none() && site.key.stack.is_some());
@@ -28,9 +34,9 @@ pub fn loop_code(fold: &Fold<'_>, names: &Names<'_, '_>, role: RoleId, samples: 
     }
     let least_ns = samples.saturating_mul(fold.trace.manifest.sampling_interval_ns);
     if of_stack.values().fold(0u64, |sum, ns| sum.saturating_add(*ns)) < least_ns {
-        return None;
+        return Vec::new();
     }
-    mostly_ran(fold, &of_stack).map(|(place, _)| place).filter(|place| !place.starts_with('['))
+    ran_places(fold, &of_stack)
 }
 
 /// Whether a loop called a function of the program there.

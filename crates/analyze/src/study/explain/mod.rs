@@ -126,7 +126,7 @@ use self::found::FoundCauses;
 pub use self::in_turn::{InTurn, in_turn};
 use self::key_facts::KnownKeys;
 pub use self::library_waits::{LibraryWait, library_wait};
-pub use self::loop_code::loop_code;
+pub use self::loop_code::{loop_code, loop_places};
 pub use self::machine_use::machine_use;
 use self::many_files::many_files_as_one;
 pub use self::many_files::{called_file, is_of_many_files};

@@ -27,6 +27,8 @@ const MOST: f64 = 0.8;
 /// deviations.
 const WORK_DIFFERS: f64 = 0.02;
 const MADE_UP: f64 = 0.25;
+/// Of sleeps of one length: how much they differ at most, as a part of how much the distances do.
+const ONE_LENGTH: f64 = 0.3;
 
 /// Whether the sleeps that are the cause keep a schedule.
 pub fn keeps_schedule(trace: &Trace, names: &Names<'_, '_>, root: &RootCause) -> bool {
@@ -38,7 +40,7 @@ pub fn keeps_schedule(trace: &Trace, names: &Names<'_, '_>, root: &RootCause) ->
     threads.all(|sleeps| {
         any |= sleeps.len() > TURNS;
         let ends: Vec<u64> = sleeps.iter().map(|sleep| sleep.end_ns).collect();
-        sleeps.len() <= 1 || are_of_clock(&ends) || make_up_for_work(&sleeps)
+        sleeps.len() <= 1 || (are_of_clock(&ends) && !have_one_length(&sleeps)) || make_up_for_work(&sleeps)
     }) && any
 }
 
@@ -69,6 +71,24 @@ fn sleeps_of(trace: &Trace, names: &Names<'_, '_>, thread: usize, root: &RootCau
     sleeps
 }
 
+/// Whether sleeps are all as long, while the distances between their ends differ: nothing makes up for the work.
+fn have_one_length(sleeps: &[Sleep]) -> bool {
+    let lengths: Vec<f64> = sleeps.iter().map(|sleep| sleep.length_ns as f64).collect();
+    let ends: Vec<u64> = sleeps.iter().map(|sleep| sleep.end_ns).collect();
+    let (_, late) = usual_distances(&ends);
+    standard_deviation(&lengths) < ONE_LENGTH * standard_deviation(&late)
+}
+
+/// The usual distance of instants, and by how much each that is near it is longer.
+fn usual_distances(instants: &[u64]) -> (f64, Vec<f64>) {
+    let distances = instants.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64);
+    let mut sorted: Vec<f64> = distances.clone().collect();
+    sorted.sort_by(f64::total_cmp);
+    let period = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let is_usual = |distance: &f64| (distance - period).abs() <= USUAL * period;
+    (period, distances.filter(is_usual).map(|it| it - period).collect())
+}
+
 /// Whether sleeps end a period or several after the one before, however long they take: what the work is longer they are shorter.
 fn make_up_for_work(sleeps: &[Sleep]) -> bool {
     let distance = |pair: &[Sleep]| pair[1].end_ns.saturating_sub(pair[0].end_ns) as f64;
@@ -97,13 +117,9 @@ fn standard_deviation(values: &[f64]) -> f64 {
 
 /// Whether these instants are multiples of a period, but for what each is late.
 fn are_of_clock(instants: &[u64]) -> bool {
-    let distances: Vec<f64> = instants.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect();
-    let mut sorted = distances.clone();
-    sorted.sort_by(f64::total_cmp);
-    let Some(period) = sorted.get(sorted.len() / 2).copied().filter(|period| *period > 0.0) else { return false };
-    let is_usual = |distance: f64| (distance - period).abs() <= USUAL * period;
-    let late: Vec<f64> = distances.iter().filter(|it| is_usual(**it)).map(|it| it - period).collect();
-    if late.len() < TURNS || (late.len() as f64) < MOST * distances.len() as f64 {
+    let (period, late) = usual_distances(instants);
+    let distances = instants.len().saturating_sub(1);
+    if period <= 0.0 || late.len() < TURNS || (late.len() as f64) < MOST * distances as f64 {
         return false;
     }
     let mean = late.iter().sum::<f64>() / late.len() as f64;
@@ -146,6 +162,21 @@ mod tests {
         let by_turns: Vec<u64> = (0..60).map(|turn| turn * 20_000_000 + turn % 2 * 1_500_000).collect();
         assert!(!are_of_clock(&by_turns), "long and short work by turns");
         assert!(!are_of_clock(&of_clock[..10]), "too few to know");
+    }
+
+    #[test]
+    fn sleeps_of_one_length_keep_no_schedule_though_their_distances_go_together() {
+        let by_turns = |lengths: &dyn Fn(u64) -> u64| -> Vec<Sleep> {
+            let turns = noise(1_500_000).enumerate().map(|(turn, late)| (turn as u64, late));
+            turns
+                .map(|(turn, late)| Sleep { end_ns: turn * 120_000_000 + late, length_ns: lengths(late) })
+                .take(40)
+                .collect()
+        };
+        let (constant, rest) = (by_turns(&|late| 118_000_000 + late / 100), by_turns(&|late| 118_000_000 + late));
+        let ends: Vec<u64> = constant.iter().map(|sleep| sleep.end_ns).collect();
+        assert!(are_of_clock(&ends));
+        assert!(have_one_length(&constant) && !have_one_length(&rest));
     }
 
     #[test]

@@ -319,7 +319,7 @@ fn acceptors(
         *of_stack.entry(*stack).or_default() += ns;
     }
     let most = || of_stack.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack);
-    let stack = if label == NOTHING { mostly_ran(fold, &of_stack).map(|(_, stack)| stack) } else { None };
+    let stack = if label == NOTHING { mostly_ran(fold, &of_stack).map(|ran| ran.stack) } else { None };
     let stack = stack.unwrap_or_else(most);
     let text = names.label(label);
     let did = match label {
