@@ -11,7 +11,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::reports::contended_lock::{
     contended_lock, contention, is_between_regions, lock_not_held, lock_of_most, lock_on_the_way, to_holder,
 };
-use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, busy_servers, busy_workers, pool, pool_advice, stay};
+use crate::reports::pool_words::{ALWAYS_BUSY, SOMETIMES_IDLE, busy_workers, pool, pool_advice, stay};
 use crate::reports::queue_causes::are_too_many;
 use crate::reports::ran_words::RUBY;
 use crate::reports::told_causes::is_cut_off;
@@ -74,7 +74,6 @@ pub fn advice(
         (CauseKind::Slept, None) if sleeps_for_lock(&fold.sums.stacks, names, root) => say!(ADVICE_POLLED_LOCK),
         (CauseKind::Slept, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_workers(explanation, root))
-            .or_else(|| busy_servers(fold, explanation, root, chains))
             .unwrap_or_else(|| slept(fold, explanation, root)),
         (CauseKind::Ran, None) => of_others_work(explanation, root, chains)
             .or_else(|| busy_for_outside(explanation, root))
@@ -360,9 +359,8 @@ fn slept(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -
     if (root.is_of_the_end() && !root.is_for_outside()) || is_scripts {
         return pace_words::slept(fold, explanation, root);
     }
-    let idle = |account: &Account| account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    let are_free =
-        explanation.accounts.get(&root.cause.role).is_some_and(|it| it.threads > 1 && idle(it) >= SOMETIMES_IDLE);
+    let is_free = |account: &Account| account.threads > 1 && account.idle_share() >= SOMETIMES_IDLE;
+    let are_free = explanation.accounts.get(&root.cause.role).is_some_and(is_free);
     if root.is_for_outside() && are_free {
         return say!(ADVICE_SLEPT_FOR_OUTSIDE, who = explanation.names.role(root.cause.role));
     }
@@ -385,7 +383,7 @@ fn busy_for_outside(explanation: &Explanation<'_, '_>, root: &RootCause) -> Opti
         return None; // there are as many as those who ask have opened connections
     }
     let account = &explanation.workers(role).filter(|_| root.is_for_outside())?;
-    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    let idle = account.idle_share();
     (idle < ALWAYS_BUSY && stay(explanation, account)).then(|| match account.threads {
         1 => {
             let busy = Word::Share(1.0 - idle);

@@ -339,8 +339,8 @@ fn sort(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, rows: &mut [CauseRow
     let of_program = rows.iter().filter_map(beside_others).max();
     let delays_by_lock = of_locks.values().map(|it| (it.delay_ns, it.work_ns)).filter(|(_, ns)| *ns > 0);
     let delays: Vec<(u64, u64)> = rows.iter().filter_map(delay).chain(delays_by_lock).collect();
-    let is_unseen_work = |row: &CauseRow<'_>| matches!(row, CauseRow::Wait(root) if explanation.is_of_busy_worker(root) && root.is_for_outside());
-    let works_unseen = rows.iter().any(is_unseen_work);
+    let is_unseen = |root: &RootCause| explanation.is_of_busy_worker(root) && root.is_for_outside();
+    let works_unseen = rows.iter().any(|row| matches!(row, CauseRow::Wait(root) if is_unseen(root)));
     rows.sort_by_cached_key(|row| match row {
         CauseRow::Queue(queue) if queue.is_own() => Reverse((false, behind_holders(queue.rank_ns()))),
         CauseRow::Wait(root) if let Some(ns) = beside_its_work(explanation, root, &of_locks) => {

@@ -280,19 +280,16 @@ fn ran_between(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCa
         return None;
     }
     let mut ran = loop_places(fold, names, root.cause.role, LOOP_SAMPLES);
-    let (all_ns, most_ns) = (ran.iter().map(|place| place.ns).sum::<u64>() as f64, ran.first()?.ns as f64);
-    ran.retain(|place| has_name(&place.at) && place.at != root.at && place.ns as f64 >= LOOP_PART * all_ns);
+    ran.retain(|place| has_name(&place.at));
+    let all_ns = ran.iter().map(|place| place.ns).sum::<u64>() as f64;
+    ran.retain(|place| place.at != root.at && place.ns as f64 >= LOOP_PART * all_ns);
     ran.truncate(LOOP_PLACES);
-    match ran.as_slice() {
-        [] => None,
-        [first, rest @ ..] if rest.is_empty() || most_ns >= MOSTLY_RAN * all_ns => {
-            Some(say!(CAUSE_RAN_BETWEEN, place = first.at.as_str()))
-        }
-        places => {
-            let told = places.iter().map(|place| format!("{} {}", place.at, duration(place.ns)));
-            Some(say!(CAUSE_RAN_IN_TURN_BETWEEN, places = told.collect::<Vec<_>>().join(", ")))
-        }
+    let most = ran.first()?;
+    if most.ns as f64 >= MOSTLY_RAN * all_ns {
+        return Some(say!(CAUSE_RAN_BETWEEN, place = most.at.as_str()));
     }
+    let told = ran.iter().map(|place| format!("{} {}", place.at, duration(place.ns)));
+    Some(say!(CAUSE_RAN_IN_TURN_BETWEEN, places = told.collect::<Vec<_>>().join(", ")))
 }
 
 /// The largest of the functions or lines that it ran in, where none stands out.

@@ -1,18 +1,15 @@
 //! What to do where the workers are too few for those who wait for them.
 
-use dwell_query::engine::fold::Fold;
 use dwell_view::{Sentence, Word};
 
 use crate::sentences::say;
-use crate::study::explain::{Account, CauseKind, Explanation, Link, RoleId, RootCause, processes_of, waiting_requests};
+use crate::study::explain::{Account, CauseKind, Explanation, Link, RoleId, RootCause};
 
 /// Part of a role's life below which its threads are never without work.
 pub const ALWAYS_BUSY: f64 = 0.1;
 /// The same for threads that have more waiters than they are: before the first and after the last they have no work.
 pub const SOMETIMES_IDLE: f64 = 0.5;
 
-/// Requests that wait at once, on average, from which on more workers would have something to do.
-const SEVERAL_REQUESTS: f64 = 1.5;
 /// Threads of a pool for each one that would live for all of the time, at most: more are made for each piece of work.
 const THREADS_PER_LIFE: f64 = 2.0;
 
@@ -67,8 +64,7 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
         return None; // there are as many as those who ask have opened connections
     }
     let account = &explanation.workers(workers.role)?;
-    let (threads, life_ns) = (account.threads as f64, account.life_ns.max(1) as f64);
-    let idle = account.idle_ns as f64 / life_ns;
+    let (threads, life_ns, idle) = (account.threads as f64, account.life_ns as f64, account.idle_share());
     let waiters = workers.waited_for_ns as f64 / root.wall_ns.max(1) as f64;
     // Of workers that sleep, the one who asks may be a loop that asks for many.
     let is_small = if waiters > threads { idle < SOMETIMES_IDLE } else { workers.sleep && idle < ALWAYS_BUSY };
@@ -91,32 +87,7 @@ fn too_few(explanation: &Explanation<'_, '_>, root: &RootCause, workers: Workers
 pub fn busy_workers(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     let role = root.cause.role;
     let account = explanation.workers(role).filter(|_| explanation.is_of_busy_worker(root))?;
-    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    Some(pool_advice(explanation, role, account.threads, (idle, root.place())))
-}
-
-/// What to do where several requests wait for threads that hardly ever wait for the next one: these wait along the largest chain, or are what
-/// sleeps.
-pub fn busy_servers(
-    fold: &Fold<'_>,
-    explanation: &Explanation<'_, '_>,
-    root: &RootCause,
-    chains: &[&(Vec<Link>, u64)],
-) -> Option<Sentence> {
-    let names = &explanation.names;
-    let asker = chains.first().and_then(|(chain, _)| chain.first()).filter(|_| root.is_for_outside());
-    let (role, place) = match asker {
-        Some(link) => (link.role, names.place(link.place).map(|place| place.at.clone())),
-        None => (root.cause.role, root.place()),
-    };
-    let processes = processes_of(fold.trace, names, role);
-    let requests = waiting_requests(fold.trace);
-    let wait = requests.iter().any(|it| it.asked >= SEVERAL_REQUESTS && processes.contains(&it.process));
-    let account =
-        explanation.workers(role).filter(|account| root.is_for_outside() && wait && stay(explanation, account))?;
-    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    let is_pool = account.threads > 1 && idle < ALWAYS_BUSY;
-    is_pool.then(|| pool_advice(explanation, role, account.threads, (idle, place)))
+    Some(pool_advice(explanation, role, account.threads, (account.idle_share(), root.place())))
 }
 
 /// Whether a role's threads stay. A program that runs once has no work to wait for, nor has a thread that is made for each piece of it.

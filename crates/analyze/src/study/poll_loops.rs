@@ -100,14 +100,13 @@ impl Sleeps {
 impl PollLoops {
     /// Those of a trace.
     pub fn new(trace: &Trace) -> Self {
+        if trace.has_sampled_fibers() {
+            return Self::default(); // when they stopped is not known
+        }
         let mut places: WordMap<StackId, SleepPlace> = WordMap::default();
         let mut place_of = |stack: StackId| *places.entry(stack).or_insert_with(|| sleep_place(trace, stack));
         let place = |key: &EventKey| is_sleep(trace, key).then(|| place_of(key.stack()));
         let keys: Vec<Option<SleepPlace>> = trace.events().keys.iter().map(place).collect();
-        // Of fibers that were looked at now and then it is not known when they stopped.
-        if trace.fiber_threads > 0 && trace.manifest.fiber_interval_ns > 0 {
-            return Self::default();
-        }
         let sleepers: BTreeSet<usize> = (trace.events().keys.iter().zip(&keys))
             .filter(|(_, place)| place.is_some())
             .filter_map(|(key, _)| key.thread().get())

@@ -136,7 +136,12 @@ fn requests_that_wait_for_their_turns_within_a_program_are_told() {
 
 /// A trace of a loop that waits for answers again and again, over so many connections of which so many wait for one.
 fn asking_loop(connections: u32, open: u32) -> Trace {
-    let mut trace = with(&format!("a: {}", "1eeeee".repeat(25)), &[("main", "BaseEventLoop._run_once")], None);
+    loop_of("1eeeee", (connections, open))
+}
+
+/// The same of a loop whose turns are drawn.
+fn loop_of(turn: &str, (connections, open): (u32, u32)) -> Trace {
+    let mut trace = with(&format!("a: {}", turn.repeat(25)), &[("main", "BaseEventLoop._run_once")], None);
     trace.objects.name.fill("epoll {TCP 127.0.0.1:* -> 127.0.0.1:80}".into());
     trace.off_cpu.syscall.fill(232); // epoll_wait
     trace.off_cpu.waker.fill(ThreadId::NONE);
@@ -175,6 +180,10 @@ fn what_a_loop_runs_between_its_waits_is_told() {
     let told = |trace: &Trace| text(&of(Report::Explain, trace, &Query::default()));
     let mut trace = asking_loop(1, 1);
     assert!(told(&trace).contains("Between these waits it ran mostly f1 (app.c:11)."), "{}", told(&trace));
+    let of_two = told(&loop_of("12eeee", (1, 1)));
+    assert!(of_two.contains("Between these waits it ran f1 (app.c:11) 25.0 ms, f2 ("), "{of_two}");
+    let beside = told(&loop_of("11111111112e", (1, 1)));
+    assert!(beside.contains("Between these waits it ran mostly f1 (app.c:11)."), "{beside}");
     trace.frames.function.iter_mut().filter(|name| *name == "f1").for_each(|name| *name = "[unknown]".into());
     trace.tables_changed();
     assert!(!told(&trace).contains("Between these waits"), "{}", told(&trace));

@@ -226,6 +226,16 @@ impl Trace {
         self.manifest.end_ns.saturating_sub(self.manifest.start_ns)
     }
 
+    /// For how long a thread lived while it was recorded, ns.
+    pub fn life_ns(&self, thread: usize) -> u64 {
+        self.threads.end_ns[thread].saturating_sub(self.threads.start_ns[thread])
+    }
+
+    /// Whether threads are fibers that were looked at now and then.
+    pub fn has_sampled_fibers(&self) -> bool {
+        self.fiber_threads > 0 && self.manifest.fiber_interval_ns > 0
+    }
+
     /// Whether every id names a row that is there and every order that readers rely on holds.
     fn check(&self) -> std::result::Result<(), String> {
         let rows = Rows {

@@ -35,6 +35,11 @@ impl Account {
         });
     }
 
+    /// The part of the lives in which the threads were without work.
+    pub fn idle_share(&self) -> f64 {
+        self.idle_ns as f64 / self.life_ns.max(1) as f64
+    }
+
     /// Adds a wait.
     pub fn add_wait(&mut self, class: WaitClass, ns: u64) {
         let sum = match class {

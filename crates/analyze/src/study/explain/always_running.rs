@@ -31,7 +31,7 @@ struct Busy {
 impl Busy {
     /// Whoever waits for what it needs to go on has something to do.
     fn of(trace: &Trace, thread: usize, is_needed: impl Fn(usize, usize, u32) -> bool) -> Self {
-        let life_ns = trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread]);
+        let life_ns = trace.life_ns(thread);
         let (mut idle_ns, mut needed_ns, mut queued_ns) = (0u64, 0u64, 0u64);
         let rows = &trace.events().off_cpu;
         rows.for_each(rows.of(thread), |row, key, times| {

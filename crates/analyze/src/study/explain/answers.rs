@@ -62,13 +62,13 @@ impl Answers {
 /// Whether an answer is what the thread's loop waits for nearly all the time. Where questions come as often, the loop is not kept by those
 /// whom it asks: it has many answers to wait for at once.
 fn mostly_awaits_answers(trace: &Trace, thread: usize) -> bool {
-    let (events, threads) = (trace.events(), &trace.threads);
+    let events = trace.events();
     let mut answers_ns = 0u64;
     events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, wait_ns, number| {
         let is_answer = kind(&events.key(number)) == WakerKind::Answer;
         answers_ns = answers_ns.saturating_add(if is_answer { wait_ns } else { 0 });
     });
-    answers_ns as f64 >= NEARLY_ALL * threads.end_ns[thread].saturating_sub(threads.start_ns[thread]) as f64
+    answers_ns as f64 >= NEARLY_ALL * trace.life_ns(thread) as f64
 }
 
 fn kind(key: &EventKey) -> WakerKind {

@@ -7,7 +7,7 @@ use dwell_model::ProcessId;
 use dwell_store::Trace;
 
 use crate::study::explain::names::Names;
-use crate::study::explain::open_requests::{Exchanges, LoopWaits, is_asked_in, processes_of};
+use crate::study::explain::open_requests::{Exchanges, LoopWaits, is_asked_in, leads_to, processes_of};
 use crate::study::explain::terms::RoleId;
 use crate::study::intervals::length_ns;
 use crate::study::step_function::StepFunction;
@@ -68,29 +68,17 @@ fn asked_endpoints(trace: &Trace, is_meant: impl Fn(ProcessId) -> bool) -> Asked
 /// Whether a program of the recording answers at an address of this machine.
 pub fn is_answered_within(trace: &Trace, endpoint: &str) -> bool {
     let table = &trace.open_requests;
-    let answers = |row: usize| table.is_incoming[row] && port(&table.endpoint[row]) == port(endpoint);
-    is_loopback(endpoint) && (0..table.time_ns.len()).any(answers)
+    (0..table.time_ns.len()).any(|row| table.is_incoming[row] && leads_to(endpoint, &table.endpoint[row]))
 }
 
-/// Whether processes of the recording ask one of these over this machine's own addresses.
+/// Whether programs of the recording ask one of these processes over this machine's own addresses.
 pub fn are_asked_within(trace: &Trace, processes: &HashSet<ProcessId>) -> bool {
     let table = &trace.open_requests;
+    let rows = || 0..table.time_ns.len();
     let is_theirs = |row: &usize| table.is_incoming[*row] && processes.contains(&table.process[*row]);
-    let ports: HashSet<&str> =
-        (0..table.time_ns.len()).filter(is_theirs).map(|row| port(&table.endpoint[row])).collect();
-    let asks = |row: usize| {
-        !table.is_incoming[row] && is_loopback(&table.endpoint[row]) && ports.contains(port(&table.endpoint[row]))
-    };
-    (0..table.time_ns.len()).any(asks)
-}
-
-fn is_loopback(endpoint: &str) -> bool {
-    endpoint.contains(" 127.") || endpoint.contains("[::1]")
-}
-
-/// `80` of `TCP 127.0.0.1:80`.
-fn port(endpoint: &str) -> &str {
-    endpoint.rsplit(':').next().unwrap_or_default()
+    let ports: HashSet<&str> = rows().filter(is_theirs).map(|row| table.endpoint[row].as_str()).collect();
+    let asks = |row: usize| !table.is_incoming[row] && ports.iter().any(|port| leads_to(&table.endpoint[row], port));
+    rows().any(asks)
 }
 
 /// When each address owes a process answers.

@@ -30,7 +30,7 @@ pub fn blocked_spans(trace: &Trace, stacks: &CallStacks<'_>, classes: &Classes<'
 }
 
 fn of_thread(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Vec<(u64, u64)> {
-    let (rows, threads) = (&trace.events().off_cpu, &trace.threads);
+    let rows = &trace.events().off_cpu;
     let mut of_loop: HashSet<FunctionId> = HashSet::new();
     let (mut spans, mut loops, mut from, mut waits_ns) = (Vec::new(), 0, None, 0u64);
     rows.for_each(rows.of(thread), |row, number, times| {
@@ -54,7 +54,7 @@ fn of_thread(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Vec<(u64,
     });
     spans.retain(|span| is_one_callback(trace, stacks, (thread, *span), &of_loop));
     let kept_ns: u64 = spans.iter().map(|(from, to)| to - from).sum();
-    let life_ns = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+    let life_ns = trace.life_ns(thread);
     if loops >= USUAL && kept_ns as f64 >= MUCH * life_ns as f64 { spans } else { Vec::new() }
 }
 

@@ -15,15 +15,15 @@ use crate::study::explain::wait_ends::waker_of;
 
 /// Part of its life that a thread may be without work.
 const WITHOUT_WORK: f64 = 0.25;
-/// How often a worker must have been given some, where it asks for that: a task that never ends may be a loop that nobody waits for.
+/// Pieces of work that a worker must have been given in one stack. Who is given one that never ends may run a loop that nobody waits for.
 const GIVEN: u64 = 3;
 /// Part of the recording that a thread must have lived: a pool that makes a thread for each piece of work is never full.
 const STAYS: f64 = 0.5;
-/// Of the time of such workers one part in so many that others are seen to wait for, from which on these tell what it costs.
+/// Waits that are seen count where they are at least one part in so many of the workers' sleeps.
 const SEEN_PART: u64 = 10;
 
-/// The threads of roles of which each is such a worker and sleeps in what it was given, by the class of each row of a thread with its key. What
-/// else it waits for is told anyway.
+/// The threads of roles whose threads all are such workers, and sleep in what they were given; what else they wait for is told anyway. `class_of`
+/// takes a thread, one of its rows, and that one's key.
 pub fn busy_workers(
     trace: &Trace,
     class_of: &dyn Fn(usize, usize, u32) -> WaitClass,
@@ -37,7 +37,7 @@ pub fn busy_workers(
     for thread in trace.fiber_threads..trace.threads.tid.len() {
         of_role.entry(role_of(thread)).or_default().push(thread);
     }
-    let stays = |thread: &&usize| life_ns(trace, **thread) as f64 >= STAYS * trace.elapsed_ns() as f64;
+    let stays = |thread: &&usize| trace.life_ns(**thread) as f64 >= STAYS * trace.elapsed_ns() as f64;
     let are_busy = |threads: &Vec<usize>| {
         let mut staying = threads.iter().filter(stays).peekable();
         let is_busy = |thread: usize| sleepers.contains(&thread) && is_busy(trace, class_of, thread);
@@ -46,27 +46,24 @@ pub fn busy_workers(
     of_role.into_values().filter(are_busy).flatten().collect()
 }
 
-/// The threads that others gave work a few times, and that sleep themselves.
+/// The threads that sleep and that others gave work: no more are looked at by rows.
 fn sleeping_workers(trace: &Trace) -> HashSet<usize> {
-    let events = trace.events();
-    let (mut given, mut sleepers) = (HashMap::<(usize, StackId), u64>::new(), HashSet::new());
-    for (key, waits) in events.keys.iter().zip(&*events.key_waits) {
+    let (mut sleepers, mut workers) = (HashSet::new(), HashSet::new());
+    for key in trace.events().keys.iter() {
         let Some(thread) = key.thread().get().filter(|thread| !is_first_of_process(trace, *thread)) else { continue };
         if is_ended_sleep(trace, key) {
             sleepers.insert(thread);
         } else if is_given_work(trace, thread, key) {
-            *given.entry((thread, key.stack())).or_default() += waits.count;
+            workers.insert(thread);
         }
     }
-    let workers: HashSet<usize> =
-        given.iter().filter(|(_, count)| **count >= GIVEN).map(|((thread, _), _)| *thread).collect();
     sleepers.retain(|thread| workers.contains(thread));
     sleepers
 }
 
-/// Of the sleeps of such workers leaves the waits of those who are seen to wait for them, if any are. What others did meanwhile is not what they
+/// Where others are seen to wait for the sleeps of such workers, these waits tell what the sleeps cost. What others did meanwhile is not what they
 /// sleep for.
-pub fn set_seen_waits(causes: &mut [RootCause], busy_workers: &HashSet<RoleId>) {
+pub fn prefer_seen_waits(causes: &mut [RootCause], busy_workers: &HashSet<RoleId>) {
     let is_theirs =
         |root: &&mut RootCause| root.cause.kind == CauseKind::Slept && busy_workers.contains(&root.cause.role);
     for root in causes.iter_mut().filter(is_theirs) {
@@ -75,10 +72,6 @@ pub fn set_seen_waits(causes: &mut [RootCause], busy_workers: &HashSet<RoleId>) 
             root.served_ns = 0;
         }
     }
-}
-
-fn life_ns(trace: &Trace, thread: usize) -> u64 {
-    trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread])
 }
 
 /// Whether a thread hardly ever was without work.
@@ -95,7 +88,7 @@ fn is_busy(trace: &Trace, class_of: &dyn Fn(usize, usize, u32) -> WaitClass, thr
     });
     // What it had to do while it was in the run queue nobody knows.
     let is_worker = given.values().any(|count| *count >= GIVEN);
-    is_worker && idle_ns as f64 <= WITHOUT_WORK * life_ns(trace, thread).saturating_sub(runnable_ns) as f64
+    is_worker && idle_ns as f64 <= WITHOUT_WORK * trace.life_ns(thread).saturating_sub(runnable_ns) as f64
 }
 
 /// Whether another thread of the process ended a wait in which threads are parked.

@@ -372,13 +372,13 @@ impl<'n, 't> Classes<'n, 't> {
         }
         if let Some(waker) = waker_of(key) {
             // Whoever takes may never have waited, and so was never given anything that anybody saw.
-            let hands_over = parks_threads(kind) && self.is_held_up_by_name(key);
+            let is_held_up = parks_threads(kind) && self.is_held_up_by_name(key);
             // What is published to all who wait is no result of theirs.
             let awaits = !in_loop
                 && self.are_of_one_process(thread, waker)
                 && !self.broadcasters.contains(&waker)
                 && awaits_result(self.trace, key.stack());
-            let asked = hands_over
+            let asked = is_held_up
                 || awaits
                 || (!is_worker && self.was_asked(thread, waker, key, place_of))
                 || self.is_for_busy_workers(thread, waker, key);

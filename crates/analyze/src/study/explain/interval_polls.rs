@@ -28,8 +28,8 @@ const HARDLY_ANY: f64 = 0.05;
 const PACED: u64 = 100;
 const NEARLY_NONE: f64 = 0.005;
 
-/// An answer comes soon after a time-out where it takes no more than this part of that. Where most answers do, from so many on, it is what the thread
-/// did then that brought them: it waited in vain before, as a client for the `100 Continue` that its server never sends.
+/// How long an answer takes after a time-out, as a part of that, if it comes soon, and the part of all answers that must. These are answers to what the
+/// thread did after the time-out: before, it waited in vain, as a client for the `100 Continue` that its server never sends.
 const SOON: f64 = 0.02;
 const MOSTLY_SOON: f64 = 0.8;
 
@@ -41,7 +41,7 @@ pub type WaitPlace = (ObjectId, PlaceId);
 struct TimeOuts {
     all: u64,
     goes_on: u64,
-    /// How many of the waits that go on somebody ended, and how many of these soon.
+    /// Waits that go on and that somebody ended, and those of them that took a moment.
     answered_next: u64,
     answered_soon: u64,
     /// How long they took together, ns, and how many waits there somebody ended.

@@ -55,6 +55,8 @@ mod tests {
         }
         for name in [
             "LockSupport.park",
+            "lock_PyThread_acquire_lock",
+            "_multiprocessing_SemLock_acquire",
             "BlockingQueue.take",
             "Lock.wait_for_lock",
             "std::condition_variable::wait(lock&)",

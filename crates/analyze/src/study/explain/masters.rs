@@ -59,7 +59,7 @@ fn ran_ns(trace: &Trace, thread: usize) -> u64 {
     rows.for_each(rows.of(thread), |_, _, times| {
         off_ns = off_ns.saturating_add(times.wait_ns).saturating_add(times.runnable_ns);
     });
-    trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread]).saturating_sub(off_ns)
+    trace.life_ns(thread).saturating_sub(off_ns)
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ pub use self::asked_endpoints::{
 };
 use self::asked_spans::asked_spans;
 pub use self::bound_threads::{STRAY_SHARE, are_bound};
-use self::busy_workers::set_seen_waits;
+use self::busy_workers::prefer_seen_waits;
 pub use self::call_paths::UNKNOWN_FUNCTION;
 use self::cause_meanwhile::set_meanwhile;
 pub use self::cause_pieces::{CausePiece, LinkedWait};
@@ -267,7 +267,7 @@ fn explain_in_parts<'f, 't>(
     let (expected, deadlocks) = (expected(&names, &classes, &found), deadlocks(trace, &mut names));
     let mut causes = causes(fold, path_ns, &mut names, (&chains, found));
     let busy_workers = (0..roles.len()).filter(|thread| classes.is_busy_worker(*thread)).map(role_of).collect();
-    set_seen_waits(&mut causes, &busy_workers);
+    prefer_seen_waits(&mut causes, &busy_workers);
     let busy_shares = sums.busy_shares(trace, &on_path(&names, &causes));
     Explanation {
         busy_shares,

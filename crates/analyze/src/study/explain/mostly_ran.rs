@@ -46,6 +46,6 @@ pub fn ran_places(fold: &Fold<'_>, ns: &BTreeMap<StackId, u64>) -> Vec<RanPlace>
         Some(RanPlace { at: group.at, ns, stack: stacks.get(first as usize)?.0 })
     };
     let mut ran: Vec<RanPlace> = by_function(&causes).into_iter().filter_map(place_of).collect();
-    ran.sort_by_key(|place| Reverse(place.ns));
+    ran.sort_by(|one, other| (other.ns, &one.at).cmp(&(one.ns, &other.at)));
     ran
 }

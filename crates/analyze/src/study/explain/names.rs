@@ -394,7 +394,7 @@ impl<'f, 't> Names<'f, 't> {
 
     /// Whether threads are fibers that were looked at now and then.
     pub fn are_of_sampled_fibers(&self) -> bool {
-        self.trace.fiber_threads > 0 && self.trace.manifest.fiber_interval_ns > 0
+        self.trace.has_sampled_fibers()
     }
 
     /// The place of a stack at which a thread waits: the function, and which one called it.

@@ -2,7 +2,7 @@
 //! in turn, by a limit of how many they ask at once, or by timers of their own. Whoever has a queue inside of a loop has no thread that
 //! waits there: only the connections tell of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use dwell_model::ProcessId;
 use dwell_store::Trace;
@@ -147,7 +147,7 @@ impl KeptLoops {
         let all: Vec<usize> = (trace.fiber_threads..threads.tid.len()).filter(of_process).collect();
         // Where goroutines stand for threads, they have waits of their own.
         let has_fibers = (0..trace.fiber_threads).any(|thread| of_process(&thread));
-        let life_ns = all.iter().map(|thread| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread])).max();
+        let life_ns = all.iter().map(|thread| trace.life_ns(*thread)).max();
         let asked_ns = length_ns(&spans);
         if has_fibers || (asked_ns as f64) < OFTEN * life_ns.unwrap_or(u64::MAX) as f64 {
             return;
@@ -337,11 +337,16 @@ fn connections(trace: &Trace) -> BTreeMap<ProcessId, Connections<'_>> {
     all.retain(|_, of| !of.incoming.is_empty());
     for of in all.values_mut() {
         // Whoever asks itself asks nobody else.
-        let ports: BTreeSet<&str> = of.incoming.keys().filter_map(|port| port.strip_prefix("TCP ")).collect();
-        let is_within = |endpoint: &str| ["TCP 127.", "TCP [::1]"].iter().any(|own| endpoint.starts_with(own));
-        of.outgoing.retain(|endpoint, _| !is_within(endpoint) || !ports.iter().any(|port| endpoint.ends_with(port)));
+        let incoming = &of.incoming;
+        of.outgoing.retain(|endpoint, _| !incoming.keys().any(|port| leads_to(endpoint, port)));
     }
     all
+}
+
+/// Whether an address that is asked is a port of this machine on which others ask: `TCP 127.0.0.1:80` leads to `TCP :80`.
+pub fn leads_to(endpoint: &str, port: &str) -> bool {
+    let is_own = ["TCP 127.", "TCP [::1]"].iter().any(|own| endpoint.starts_with(own));
+    is_own && port.strip_prefix("TCP ").is_some_and(|port| endpoint.ends_with(port))
 }
 
 /// Whether a label tells of a connection to an endpoint: `poll {TCP 10.0.0.1:* -> 10.0.0.2:80, pipe}` of `TCP 10.0.0.2:80`, but not of port 8.

@@ -85,10 +85,10 @@ fn threads_of_pool(ended_by: &EndedBy) -> BTreeSet<usize> {
 
 /// Whether the threads of the pool waited for work.
 fn is_without_work(trace: &Trace, ended_by: &EndedBy) -> bool {
-    let (events, threads) = (trace.events(), &trace.threads);
+    let events = trace.events();
     let (mut lives_ns, mut without_work_ns) = (0u64, 0u64);
     for thread in threads_of_pool(ended_by) {
-        lives_ns = lives_ns.saturating_add(threads.end_ns[thread].saturating_sub(threads.start_ns[thread]));
+        lives_ns = lives_ns.saturating_add(trace.life_ns(thread));
         events.off_cpu.for_each_wait(events.off_cpu.of(thread), |_, wait_ns, key| {
             let is_for_work = waits_for_work(trace, &events.key(key));
             without_work_ns = without_work_ns.saturating_add(if is_for_work { wait_ns } else { 0 });

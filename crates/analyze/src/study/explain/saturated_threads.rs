@@ -22,7 +22,7 @@ pub fn saturated_threads(trace: &Trace, workloads: &Workloads, names: &Names<'_,
     let mut known: HashMap<StackId, bool> = HashMap::new();
     let mut answers = |stack: StackId| *known.entry(stack).or_insert_with(|| names.answers_request(stack));
     let (events, threads) = (trace.events(), &trace.threads);
-    let life_ns = |thread: usize| threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+    let life_ns = |thread: usize| trace.life_ns(thread);
     let is_within_requests = |thread: &usize| {
         let life_ns = life_ns(*thread);
         let (mut off_cpu_ns, mut runnable_ns, mut waits_ns) = (0u64, 0u64, 0u64);
@@ -67,7 +67,7 @@ pub fn waiting_parents(trace: &Trace, workloads: &Workloads) -> HashSet<usize> {
         events.off_cpu.for_each(events.off_cpu.of(*thread), |_, key, times| {
             waits_ns = waits_ns.saturating_add(if is_for_child(trace, &events.key(key)) { times.wait_ns } else { 0 });
         });
-        waits_ns as f64 >= MOSTLY * threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]) as f64
+        waits_ns as f64 >= MOSTLY * trace.life_ns(*thread) as f64
     };
     // To the end of one that was seen leads a path.
     let is_cut = trace.manifest.exit_status.is_none();
@@ -82,7 +82,7 @@ pub fn kept_at(trace: &Trace, names: &Names<'_, '_>, (role, label): (RoleId, Lab
     let (mut kept, mut waits_ns, mut lives_ns) = (Vec::new(), 0.0, 0.0);
     let mut free: Vec<ProcessId> = Vec::new();
     for thread in names.members_of(role) {
-        let life_ns = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]) as f64;
+        let life_ns = trace.life_ns(thread) as f64;
         let (mut here_ns, mut parked_ns) = (0.0, 0.0);
         events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
             let key = events.key(key);

@@ -54,7 +54,7 @@ impl Workloads {
         let by_another_process: Vec<bool> =
             events.keys.iter().zip(&for_others).map(|(key, for_others)| *for_others && by_another(key)).collect();
         for &thread in &were_there {
-            let life = threads.end_ns[thread].saturating_sub(threads.start_ns[thread]);
+            let life = trace.life_ns(thread);
             let (mut without_work, mut slept, mut questions) = (0, 0, 0);
             events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
                 without_work += if for_others[key as usize] { times.wait_ns } else { 0 };

@@ -7,7 +7,8 @@ use dwell_store::EventKey;
 use crate::study::explain::children::is_for_child;
 use crate::study::explain::classes::Classes;
 use crate::study::explain::sleeps::is_ended_sleep;
-use crate::study::explain::terms::parks_threads;
+use crate::study::explain::terms::{asks, parks_threads};
+use crate::study::explain::wait_ends::waited_for;
 
 /// Calls that wait for a few descriptors.
 const POLLS: &[&str] = &["poll", "ppoll", "select", "pselect6"];
@@ -27,10 +28,12 @@ impl Classes<'_, '_> {
             || (self.times_out_in_callback(thread, &key) && self.serves_outside(thread))
     }
 
-    /// Whether waits of a key end by time-outs within what a thread's loop of events called: the loop itself waits by another call.
+    /// Whether waits of a key end by time-outs within what a thread's loop of events called: the loop itself waits by another call. Who is
+    /// to answer tells more of a wait for an answer.
     pub fn times_out_in_callback(&self, thread: usize, key: &EventKey) -> bool {
         let polls = key.syscall() >= 0 && POLLS.contains(&Syscall::name_of(key.syscall()).as_str());
-        polls && Outcome::from_code(key.outcome()) == Outcome::TimedOut && self.listening_loops.contains(&thread)
+        let in_vain = Outcome::from_code(key.outcome()) == Outcome::TimedOut && !asks(waited_for(self.trace, key));
+        polls && in_vain && self.listening_loops.contains(&thread)
     }
 
     /// Whether the thread is a worker that hardly ever is without work, for which nobody is seen to wait.

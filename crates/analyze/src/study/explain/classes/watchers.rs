@@ -56,7 +56,7 @@ fn closes_behind_others(trace: &Trace, thread: usize) -> bool {
 /// Whether the thread hardly does anything, in all its life.
 fn hardly_runs(trace: &Trace, thread: usize) -> bool {
     let rows = &trace.events().off_cpu;
-    let life_ns = trace.threads.end_ns[thread].saturating_sub(trace.threads.start_ns[thread]);
+    let life_ns = trace.life_ns(thread);
     let off_cpu_ns: u64 = rows.of(thread).map(|row| rows.end_ns(row).saturating_sub(rows.start_ns(row))).sum();
     life_ns.saturating_sub(off_cpu_ns) as f64 <= HARDLY_RUNS * life_ns as f64
 }

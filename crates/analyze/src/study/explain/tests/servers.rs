@@ -442,7 +442,7 @@ const EPOLL_WAIT: i16 = 232;
 
 #[test]
 fn a_poll_that_times_out_in_a_loops_callback_keeps_whoever_asks() {
-    let kept = |call: i16| {
+    let kept = |call: i16, waits_for: &str| {
         let mut trace = trace(&format!("loop: {}eee", "eeexxxxxx#".repeat(6)));
         let set = trace.objects.name.iter().position(|name| name == "e").unwrap();
         for row in 0..trace.off_cpu.thread.len() {
@@ -455,6 +455,7 @@ fn a_poll_that_times_out_in_a_loops_callback_keeps_whoever_asks() {
                 trace.off_cpu.syscall[row] = call;
             }
         }
+        trace.objects.name.fill(waits_for.into());
         trace.objects.name[set] = "epoll {TCP listen 127.0.0.1:80, connections}".into();
         trace.tables_changed();
         let query = Query::default();
@@ -463,6 +464,8 @@ fn a_poll_that_times_out_in_a_loops_callback_keeps_whoever_asks() {
         let kept = found.causes.iter().find(|root| root.cause.kind == CauseKind::TimedOut);
         kept.map_or(0, |root| root.served_ns / CELL)
     };
-    assert_eq!(kept(POLL), 36);
-    assert_eq!(kept(EPOLL_WAIT), 0, "the loop waits for times of its own");
+    assert_eq!(kept(POLL, "poll {Unix pair}"), 36);
+    assert_eq!(kept(EPOLL_WAIT, "epoll {Unix pair}"), 0, "the loop waits for times of its own");
+    let answer = "poll {TCP 127.0.0.1:* -> 127.0.0.1:5432}";
+    assert_eq!(kept(POLL, answer), 0, "who is to answer tells more");
 }
