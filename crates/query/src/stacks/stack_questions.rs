@@ -17,9 +17,10 @@ pub enum StackQuestion {
     IsWithoutCallers,
     IsOfKernel,
     IsNamelessAtLeaf,
+    WaitsForLock,
 }
 
-const _: () = assert!((StackQuestion::IsNamelessAtLeaf as u32) < STACK_QUESTIONS);
+const _: () = assert!((StackQuestion::WaitsForLock as u32) < STACK_QUESTIONS);
 
 /// The answer, remembered or found out.
 pub fn answer(trace: &Trace, stack: StackId, question: StackQuestion, find_out: impl FnOnce() -> bool) -> bool {

@@ -3,6 +3,7 @@
 use dwell_model::StackId;
 use dwell_query::stacks::frames::{frame_rows, functions, module_path};
 use dwell_query::stacks::name_words::{has_word, without_template_arguments};
+use dwell_query::stacks::stack_questions::{StackQuestion, answer};
 use dwell_store::Trace;
 
 /// Words of functions that sleep until they have a lock: SQLite's busy handler, locks in Redis and in files.
@@ -30,7 +31,7 @@ pub fn takes_lock(name: &str) -> bool {
 /// Whether a wait is for a lock that a library makes of other things, by its stack: the function is called so near its leaf, as
 /// `ReaderWriterLock._acquire_read_lock` is.
 pub fn waits_for_lock(trace: &Trace, stack: StackId) -> bool {
-    functions(trace, stack).take(DEPTH).any(is_lock_method)
+    answer(trace, stack, StackQuestion::WaitsForLock, || functions(trace, stack).take(DEPTH).any(is_lock_method))
 }
 
 /// In names of functions by which CPython parks threads and processes, whatever they wait for (Python/thread_pthread.h, multiprocessing's

@@ -31,9 +31,11 @@ impl Classes<'_, '_> {
     /// Whether waits of a key end by time-outs within what a thread's loop of events called: the loop itself waits by another call. Who is
     /// to answer tells more of a wait for an answer.
     pub fn times_out_in_callback(&self, thread: usize, key: &EventKey) -> bool {
-        let polls = key.syscall() >= 0 && POLLS.contains(&Syscall::name_of(key.syscall()).as_str());
-        let in_vain = Outcome::from_code(key.outcome()) == Outcome::TimedOut && !asks(waited_for(self.trace, key));
-        polls && in_vain && self.listening_loops.contains(&thread)
+        let polls = || key.syscall() >= 0 && POLLS.contains(&Syscall::name_of(key.syscall()).as_str());
+        Outcome::from_code(key.outcome()) == Outcome::TimedOut
+            && self.listening_loops.contains(&thread)
+            && !asks(waited_for(self.trace, key))
+            && polls()
     }
 
     /// Whether the thread is a worker that hardly ever is without work, for which nobody is seen to wait.
